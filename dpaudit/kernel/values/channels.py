@@ -30,13 +30,14 @@ def session_part(s: Setting, infos: Sequence[Info], channel: Any, nodes: Sequenc
 
     Write b and c for the scales of the noise of the threshold and of the queries, D for the largest change
     of an asked value, and k for the largest number of positive answers. The cost is D/b + 2kD/c, or
-    D/b + kD/c if adding a record lowers no asked value. With one private query and Laplace noise it is at most D/c.
+    D/b + kD/c if adding a record lowers no asked value. With one private query and Laplace noise it is at
+    most D/c.
 
     *Proof.* Rule ``above-threshold`` in ``proofs.md``. Given the earlier outcomes of the path, the next
     query is the same function of the data's side. So queries may be adaptive, and other releases may come in
-    between. At most one answer for each query is positive, so k is at most the number of queries. A threshold that is
-    drawn again after each positive answer makes at most k sessions with at most one positive answer each
-    (Lyu, Su and Li 2017, Algorithm 2), whose costs add up.
+    between. At most one answer for each query is positive, so k is at most the number of queries. A threshold
+    that is drawn again after each positive answer makes at most k sessions with at most one positive answer
+    each (Lyu, Su and Li 2017, Algorithm 2), whose costs add up.
     """
     need(
         isinstance(channel, dict) and channel.keys() == FIELDS and channel["kernel"] == "above-threshold",

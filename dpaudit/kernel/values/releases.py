@@ -1,9 +1,9 @@
 """Compute the largest cost of the releases of one path for any record, as a pure epsilon and a rho.
 
 A release is an object. ``law`` names the distribution (laplace, discrete-laplace, gaussian,
-discrete-gaussian, argmax, choice, response, bernoulli, table or k-ary), and ``node`` is the released step. The
-other keys depend on the distribution. ``draw`` is the number of the noise draw on the path. ``entry`` is the
-position in it, or ``None`` for the whole draw. ``factor`` multiplies the noise.
+discrete-gaussian, argmax, choice, response, bernoulli, table or k-ary), and ``node`` is the released step.
+The other keys depend on the distribution. ``draw`` is the number of the noise draw on the path. ``entry`` is
+the position in it, or ``None`` for the whole draw. ``factor`` multiplies the noise.
 """
 
 from __future__ import annotations

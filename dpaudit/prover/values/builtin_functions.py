@@ -20,7 +20,9 @@ from dpaudit.prover.values.operations import (
     content,
     expression_of,
     function_of,
+    is_one_of_few,
     is_plain,
+    one_of,
     public_of,
     published,
     shape_of,
@@ -33,7 +35,6 @@ from dpaudit.prover.values.randomness import (
     make_response,
     make_selection,
 )
-from dpaudit.prover.values.run import text_of
 from dpaudit.prover.values.scopes import (
     Bound,
     DictView,
@@ -135,8 +136,8 @@ class BuiltinFunctions(Containers):
         found = []
         for end in ends:
             inner = content(end)
-            if isinstance(inner, Public) and inner.count is not None:
-                found.append(self._one_of(inner))
+            if isinstance(inner, Public) and is_one_of_few(inner):
+                found.append(one_of(self.run, inner))
             elif isinstance(inner, Symbol):
                 self.run.refuse(
                     "range() requires constants, got a private or released value, or a size that is not fixed"
@@ -253,9 +254,6 @@ class BuiltinFunctions(Containers):
 
     def _builtin_bool(self, value: Any = False) -> Any:
         return truth(self.run, self._truthful(value))
-
-    def _one_of(self, inner: Public) -> int:
-        return self.run.walk.fork(f"which {text_of(inner.expression)}", inner.count or 1)
 
     def _extreme(self, name: str, items: tuple[Any, ...], key: Any, default: Any) -> Any:
         run = self.run

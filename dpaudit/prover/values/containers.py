@@ -18,8 +18,10 @@ from dpaudit.prover.values.operations import (
     binary,
     content,
     function_of,
+    is_one_of_few,
     is_plain,
     is_python_number,
+    one_of,
     published,
     shape_of,
 )
@@ -48,11 +50,14 @@ from dpaudit.prover.values.values import (
     Named,
     Noisy,
     Private,
+    Public,
     Symbol,
     Transposed,
 )
 
 __all__ = ["Containers"]
+
+LIST_METHODS = ("append", "extend", "insert", "pop", "remove", "copy", "clear", "reverse")
 
 
 class Containers(Places):
@@ -62,8 +67,8 @@ class Containers(Places):
         """Yield the items of a value."""
         run, inner = self.run, content(value)
         if isinstance(inner, Lazy):
-            # "yield from" would close the iterator when this loop is left early.
             for item in inner.items:
+                run.tick()  # "yield from" would close the iterator when this loop is left early
                 yield item
         elif isinstance(inner, list | tuple | str | range):
             yield from inner
@@ -244,16 +249,20 @@ class Containers(Places):
     def _container_method(self, inner: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
         run = self.run
         arguments = [self._finished_argument(a) for a in arguments]
-        if type(inner) is list and name in ("append", "extend", "insert", "pop", "copy", "clear", "reverse"):
+        if type(inner) is list and name in LIST_METHODS:
             if id(inner) in self.frozen and name != "copy":
                 run.refuse("a list from outside the function is modified, which keeps state between runs")
             if name == "extend":
                 arguments = [list(self.iterate(arguments[0]))]
+            if name in ("insert", "pop", "remove") and arguments:
+                arguments[0] = self._known(arguments[0])
             if name in ("insert", "pop") and arguments and type(arguments[0]) is not int:
                 run.refuse("a position in a list must be a constant integer")
+            if name == "remove" and not (is_plain(inner) and is_plain(arguments)):
+                run.refuse("remove() requires a list of constants")
             try:
                 return getattr(inner, name)(*arguments, **options)
-            except (IndexError, TypeError) as error:
+            except (IndexError, TypeError, ValueError) as error:
                 return self._raises(error)
         if type(inner) is dict and name in (
             "items",
@@ -287,6 +296,12 @@ class Containers(Places):
         ):
             return run.plain(getattr(inner, name), *[content(a) for a in arguments])
         return run.refuse(f"the method {name!r} of a {type(inner).__name__} is not supported")
+
+    def _known(self, value: Any) -> Any:
+        """Return an outcome with few possible values as one of them, on a path of its own."""
+        value = published(self.run, value) if _holds_noise(value) else value
+        inner = content(value)
+        return one_of(self.run, inner) if isinstance(inner, Public) and is_one_of_few(inner) else value
 
     def _text_method(self, inner: str, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
         """Call a string method. With outcomes as arguments, the result is an outcome."""

@@ -14,7 +14,9 @@ from dpaudit.prover.values.operations import (
     binary,
     content,
     function_of,
+    is_one_of_few,
     is_plain,
+    one_of,
     published,
     shape_of,
 )
@@ -262,8 +264,8 @@ def _of_container(run: Run, inner: Any, key: Any) -> Any:
         place = content(published(run, key)) if not isinstance(place, Private | Filtered) else place
         if isinstance(place, Private | Filtered):
             run.refuse("a private value is used as an index")
-        if isinstance(place, Public) and place.count is not None and isinstance(inner, list | tuple | range):
-            place = run.walk.fork(f"which {text_of(place.expression)}", place.count)
+        if isinstance(place, Public) and is_one_of_few(place) and isinstance(inner, list | tuple | range):
+            place = one_of(run, place)
         elif (
             isinstance(place, Public)
             and place.kind == "b"

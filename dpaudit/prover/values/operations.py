@@ -47,7 +47,9 @@ __all__ = [
     "content",
     "expression_of",
     "function_of",
+    "is_one_of_few",
     "is_plain",
+    "one_of",
     "public_of",
     "published",
     "settle",
@@ -213,6 +215,20 @@ def _check_public(run: Run, public: Public) -> None:
             public.kind = None
         if public.shape == () and public.python == isinstance(value, np.generic):
             public.python = not public.python
+
+
+def is_one_of_few(public: Public) -> bool:
+    """Return whether an outcome has few possible values, which are known."""
+    return public.place is not None or public.count is not None
+
+
+def one_of(run: Run, public: Public) -> int:
+    """Return an outcome with few possible values as one of them, on a path of its own."""
+    if public.place is not None:
+        expression, options = public.place
+        found: int = options[run.walk.fork(f"which {text_of(expression)}", len(options))]
+        return found
+    return run.walk.fork(f"which {text_of(public.expression)}", public.count or 1)
 
 
 def _public_binary(run: Run, op: str, a: Any, b: Any) -> Any:

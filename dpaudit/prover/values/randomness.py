@@ -406,9 +406,9 @@ def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = No
     if inner.dtype.kind not in "bifU" or inner.ndim != 1:
         run.refuse("rng.choice requires a vector of numbers or text")
     samples = [apply(lambda k: inner[k], one) for one in place.samples]
-    return Public(
-        ["function", "chosen", expression_of(run, inner), place.expression], (), inner.dtype.kind, samples
-    )
+    expression, options = ["function", "chosen", expression_of(run, inner), place.expression], inner.tolist()
+    few = (place.expression, options) if inner.dtype.kind == "i" and len(options) <= MAX_ROWS else None
+    return Public(expression, (), inner.dtype.kind, samples, place=few)
 
 
 def _choices(run: Run, inner: Any, size: Any, replace: Any, p: Any) -> Any:
