@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.kernel.values.info import Info, Setting, need, union
+from dpaudit.kernel.values.info import Info, Setting, Support, disjoint, need, union
 from dpaudit.kernel.values.releases import Part
 
 __all__ = ["session_part"]
@@ -30,8 +30,8 @@ def session_part(s: Setting, infos: Sequence[Info], channel: Any, nodes: Sequenc
 
     Write b and c for the scales of the noise of the threshold and of the queries, D for the largest change
     of an asked value, and k for the largest number of positive answers. The cost is D/b + 2kD/c, or
-    D/b + kD/c if adding a record lowers no asked value. With one private query and Laplace noise it is at
-    most D/c.
+    D/b + kD/c if adding a record lowers no asked value. With Laplace noise, and if at most one query changes,
+    it is at most D/c.
 
     *Proof.* Rule ``above-threshold`` in ``proofs.md``. Given the earlier outcomes of the path, the next
     query is the same function of the data's side. So queries may be adaptive, and other releases may come in
@@ -71,10 +71,12 @@ def session_part(s: Setting, infos: Sequence[Info], channel: Any, nodes: Sequenc
     k = len(asked) if most is None else min(most, len(asked))
     each = d / c * (1 if s.length_is_private and all(info.rises for info in private) else 2)
     cost = k * (d / b + each) if again else d / b + k * each
-    if len(private) == 1 and channel["noise"] == "laplace":
-        cost = min(cost, d / c)
-    support: Any = ()
+    support: Support = ()
+    one = len(private) == 1 or (s.group == 1 and not s.length_is_private)
     for info in private:
+        one = one and (len(private) == 1 or disjoint(support, info.support))
         support = union(support, info.support)
+    if one and channel["noise"] == "laplace":
+        cost = min(cost, d / c)
     guards = {info.guard for info in private}
     return Part((cost, Fraction(0)), support, guards.pop() if len(guards) == 1 else None)

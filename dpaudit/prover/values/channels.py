@@ -22,7 +22,7 @@ from dpaudit.prover.values.randomness import (
 )
 from dpaudit.prover.values.run import Run
 from dpaudit.prover.values.samples import apply
-from dpaudit.prover.values.values import Array, Entries, Symbol
+from dpaudit.prover.values.values import Array, Entries, Public, Symbol
 
 __all__ = ["KERNELS", "Channel", "Session", "admitted", "ask", "call_kernel", "make_channel", "open_channel"]
 
@@ -60,9 +60,17 @@ class Session(Symbol):
 
 
 def make_channel(run: Run, kind: type, arguments: list[Any], options: dict[str, Any]) -> Channel:
-    """Construct ``AboveThreshold(...)`` or ``BinaryTree(...)`` from constants."""
+    """Construct ``AboveThreshold(...)`` or ``BinaryTree(...)`` from constants.
+
+    The threshold may be an outcome, because the cost does not depend on it.
+    """
     if arguments:
         run.refuse(f"{kind.__name__} requires keyword arguments")
+    options = {name: published(run, value) for name, value in options.items()}
+    threshold = content(options.get("threshold"))
+    if isinstance(threshold, Public) and threshold.shape == ():
+        run.lift(threshold)  # refuses a value that may be infinite
+        options["threshold"] = 0
     return admitted(run, run.plain(kind, **{name: _constant(run, value) for name, value in options.items()}))
 
 

@@ -301,7 +301,9 @@ class Containers(Places):
         """Return an outcome with few possible values as one of them, on a path of its own."""
         value = published(self.run, value) if _holds_noise(value) else value
         inner = content(value)
-        return one_of(self.run, inner) if isinstance(inner, Public) and is_one_of_few(inner) else value
+        if isinstance(inner, Public) and is_one_of_few(inner):
+            return one_of(self.run, inner)
+        return int(inner) if isinstance(inner, np.int64) else value
 
     def _text_method(self, inner: str, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
         """Call a string method. With outcomes as arguments, the result is an outcome."""

@@ -503,6 +503,11 @@ def released_with(run: Run, value: Any, distribution: Distribution) -> Any:
         run.refuse("the size of the noise is private")
     if distribution.distribution not in ADDITIVE:
         run.refuse(f"{distribution.distribution} noise cannot be added to a value (use Laplace or Gaussian)")
+    if isinstance(inner, Private) and inner.info.kind == "i":
+        limits = [whole_limit(run.s, end) for end in (inner.info.low, inner.info.high)]
+        # A shifted distribution raises for integers from 2^62, and so for some data only.
+        if any(limit is None or limit >= 2**62 for limit in limits):
+            run.refuse("coins require integers whose absolute values are below 2^62 (clip them)")
     scale = _scale_in_record(run, distribution)
     draw = run.new_draw(distribution.distribution, scale, shape or (), python=shape == ())
     noisy = binary(run, "add", value, Array(draw) if shape else draw)

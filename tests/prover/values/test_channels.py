@@ -79,11 +79,43 @@ def until_positive(coins: Any, data: Any, kernel: Any) -> Any:
 
 def until_closed(coins: Any, data: Any, kernel: Any) -> Any:
     session = coins.channel(kernel, site="flags")
-    found = []
+    found: list[int] = []
     for count in data.sum(axis=0).tolist():
         if len(found) < 2 and session.ask(count):
             found.append(0)
     return len(found)
+
+
+def of_chunks(coins: Any, data: Any) -> Any:
+    session = coins.channel(GENERAL, site="flags")
+    for k in range(4):
+        if session.ask(data[2 * k : 2 * k + 2].sum()):
+            return k
+    return None
+
+
+def of_overlapping_chunks(coins: Any, data: Any) -> Any:
+    session = coins.channel(GENERAL, site="flags")
+    for k in range(4):
+        if session.ask(data[2 * k : 2 * k + 3].sum()):
+            return k
+    return None
+
+
+def one_sided_of_chunks(coins: Any, data: Any) -> Any:
+    session = coins.channel(ONE_SIDED, site="flags")
+    for k in range(4):
+        if session.ask(data[2 * k : 2 * k + 2].sum()):
+            return k
+    return None
+
+
+def released_threshold(coins: Any, data: Any) -> Any:
+    count = coins.release(data.sum(), Laplace(scale=4), site="count")
+    kernel = AboveThreshold(
+        threshold=count / 2, threshold_noise=Laplace(scale=4), query_noise=Laplace(scale=4)
+    )
+    return coins.channel(kernel, site="flags").ask(data[:, 0].sum() - data[:, 1].sum())
 
 
 def asks_all(coins: Any, data: Any, kernel: Any) -> Any:
@@ -311,6 +343,10 @@ def shifted_whole(coins: Any, data: Any) -> Any:
     return coins.observe(DiscreteLaplace(scale=1).shift(data.sum()), site="sum")
 
 
+def largest(coins: Any, data: Any) -> Any:
+    return coins.release(data.max(), DiscreteLaplace(scale=2**62), site="largest")  # raises for 2^62 only
+
+
 def shifted_normal(coins: Any, data: Any) -> Any:
     return coins.observe(Gaussian(variance=1).shift(data.sum()), site="sum")
 
@@ -467,6 +503,8 @@ RIGHT = [
     (never_closed, PureDP(epsilon=2), FEW, 2), (two_sessions, PureDP(epsilon=2), THREE, 2),
     (same_query_twice, PureDP(epsilon="3/2"), BITS, Fraction(3, 2)),
     (falls_and_rises, PureDP(epsilon="3/2"), THREE, Fraction(3, 2)),
+    (of_chunks, PureDP(epsilon="1/4"), STREAM, Fraction(1, 4)),
+    (released_threshold, PureDP(epsilon="5/4"), THREE, Fraction(5, 4)),
     (tree, E1, STREAM, 1), (tree_whole, HALF, STREAM, Fraction(1, 2)), (tree_levels, E1, STREAM, 1),
     (tree_normal, HALF, STREAM, Fraction(1, 2)), (tree_normal, GaussianDP(mu=1), STREAM, 1),
     (shifted, E1, BITS, 1), (shifted_whole, E1, BITS, 1), (shifted_normal, HALF, BITS, Fraction(1, 2)),
@@ -486,7 +524,12 @@ WRONG = [
     (not_clipped, PureDP(epsilon=9), Records(Anything())), (of_a_truth_value, PureDP(epsilon=9), BITS),
     (to_the_server, PureDP(epsilon=9), BITS), (session_returned, E1, BITS), (session_as_truth, E1, BITS),
     (session_compared, E1, BITS), (hidden_scale, PureDP(epsilon=9), BITS),
-    (private_threshold, PureDP(epsilon=9), BITS),
+    (private_threshold, PureDP(epsilon=9), BITS), (released_threshold, PureDP(epsilon="3/4"), THREE),
+    (of_overlapping_chunks, PureDP(epsilon="1/4"), STREAM), (of_chunks, PureDP(epsilon="1/4"), BITS),
+    (one_sided_of_chunks, PureDP(epsilon="1/4"), STREAM),
+    (of_chunks, PureDP(epsilon="1/4", unit="user"), Records(Integers(0, 1), size=8, group=2)),
+    (shifted_whole, E1, Records(Integers(0, 2**62), size=1)),
+    (largest, E1, Records(Integers(0, 2**62))),
     (tree, PureDP(epsilon="99/100"), STREAM), (tree_halved, E1, STREAM), (tree_gumbel, E1, STREAM),
     (tree_too_short, PureDP(epsilon=9), STREAM), (tree_of_neighbours, E1, STREAM),
     (tree_of_doubles, E1, STREAM), (tree_of_fractions, HALF, STREAM), (tree_whole, GaussianDP(mu=1), STREAM),
@@ -597,8 +640,8 @@ def worst_loss(noise: str, k: int | None, again: bool, up: int, down: int) -> fl
     family = {"laplace": Laplace, "exponential": Exponential}[noise]
     kernel = AboveThreshold(
         threshold=0,
-        threshold_noise=family(scale=2),  # type: ignore[arg-type]
-        query_noise=family(scale=3),  # type: ignore[arg-type]
+        threshold_noise=family(scale=2),
+        query_noise=family(scale=3),
         max_positives=k,
         resample_threshold=again,
     )
@@ -634,7 +677,7 @@ MUTANTS = [
     (channels, "session_part", "else 2)", "else 1)"),
     (channels, "session_part", "1 if s.length_is_private", "0 if s.length_is_private"),
     (channels, "session_part", "min(most, len(asked))", "1"),
-    (channels, "session_part", "len(private) == 1", "private"),
+    (channels, "session_part", "if one and", "if"),
 ]
 
 
@@ -657,14 +700,31 @@ def changed(module: Any, name: str, old: str, new: str) -> Any:
     return space[name]
 
 
+def test_a_record_that_changes_one_query_of_many_pays_for_one() -> None:
+    """Queries of separate records cost one query's noise, unless two records change or move."""
+    first, second = (Info(kind="f", change=ONE, change1=ONE, support=((k, k + 1, 1),)) for k in range(2))
+    channel = written("laplace", 1, False)
+
+    def cost(s: Setting, *infos: Info) -> Fraction:
+        found: Fraction = channels.session_part(s, infos, channel, range(len(infos))).cost[0]
+        return found
+
+    assert cost(Setting(), first, second) == Fraction(1, 3)
+    assert cost(Setting(), first, first) == Fraction(7, 6)
+    assert cost(Setting(), first, second, first) == Fraction(7, 6)
+    assert cost(Setting(), first, second, STEP) == Fraction(7, 6)
+    assert cost(Setting(group=2), first, second) == Fraction(7, 6)
+    assert cost(Setting(adjacency="add-remove"), first, second) == Fraction(7, 6)
+
+
 def test_the_cost_depends_on_the_asked_values_alone() -> None:
     """Public queries cost nothing, and one private query with Laplace noise costs what its noise allows."""
     s = Setting()
     for noise, cost in (("laplace", Fraction(1, 3)), ("exponential", Fraction(5, 2))):
         part = channels.session_part(s, [STILL, STEP], written(noise, None, False), [0, 1, 0])
-        assert part.cost == (cost, 0)
-    assert channels.session_part(s, [STILL], written("laplace", 1, False), [0, 0]).cost == (0, 0)
-    assert channels.session_part(s, [STEP, STILL], written("laplace", 1, False), []).cost == (0, 0)
+        assert part.cost[0] == cost
+    assert channels.session_part(s, [STILL], written("laplace", 1, False), [0, 0]).cost[0] == 0
+    assert channels.session_part(s, [STEP, STILL], written("laplace", 1, False), []).cost[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -717,7 +777,8 @@ def test_a_forged_session_is_refused() -> None:
                 node[1] = new
         with pytest.raises(ValuesProofError):
             check(forged)
-    for edit in ({"channels": []}, {"channels": None}, {"sessions": []}):
+    edits: list[dict[str, Any]] = [{"channels": []}, {"channels": None}, {"sessions": []}]
+    for edit in edits:
         with pytest.raises(ValuesProofError):
             check({**(proof.certificate or {}), **edit})
 
