@@ -145,6 +145,7 @@ def _program(data: Mapping[str, Any]) -> Exhibit:
             ("cells", "cells"),
             ("nodes", "recorded steps"),
             ("releases", "releases"),
+            ("channels", "channels"),
         )
         if name in parts or name in ("tree", "cells")
     ]

@@ -4,8 +4,8 @@
 
 The record has ``nodes``, the steps of the program over private data, ``draws``, the distributions of its
 noise, and ``releases``. It also has ``tree``, the complete tree of its public decisions and hidden
-comparisons, with ``cells`` as ``program_t0`` reads them. No bound is read from the record: every step is
-derived again.
+comparisons, with ``cells`` as ``program_t0`` reads them. If the program opens channels, ``channels`` holds
+their parameters. No bound is read from the record: every step is derived again.
 
 Statement. For all declared data, all neighbours and all outcomes, the joint distribution of everything that
 is released, revealed, returned or yielded satisfies the derived bound.
@@ -27,6 +27,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.kernel import program_t0
+from dpaudit.kernel.values.channels import session_part
 from dpaudit.kernel.values.claim import PROOF, run
 from dpaudit.kernel.values.costs import Cost, maximal
 from dpaudit.kernel.values.declaration import require_declared
@@ -50,8 +51,10 @@ __all__ = [
 
 PARTS = {"proof", "data", "adjacency", "nodes", "draws", "releases", "tree", "cells"}
 MAX_NODES = 200_000
-EVENT = re.compile(r"(draw|hidden|release) (\d{1,9})(?: (\d{1,9}))?", re.ASCII)
+EVENT = re.compile(r"(draw|hidden|release|channel|ask) (\d{1,9})(?: (\d{1,9}))?", re.ASCII)
 HUGE = re.compile(r"\s*[-+]?[\d_.]*[eE][-+]?[\d_]{4,}\s*", re.ASCII)
+#: The laws of releases whose randomness is not a recorded draw.
+WITHOUT_DRAW = ("choice", "response", "bernoulli", "table", "k-ary")
 SYMBOL = re.compile(r"x(\d{1,9})", re.ASCII)
 
 
@@ -69,6 +72,7 @@ class Checked:
 
     costs: tuple[Cost, ...]
     paths: int
+    gaussian: bool = True
 
     @property
     def mechanisms(self) -> bool:
@@ -88,7 +92,7 @@ class Checked:
 
     @property
     def mu_squared(self) -> Fraction | None:
-        normal = all(cost.epsilon == 0 for cost in self.costs)
+        normal = self.gaussian and all(cost.epsilon == 0 for cost in self.costs)
         return 2 * self.rho if normal and self.rho is not None else None
 
 
@@ -173,8 +177,12 @@ def boxes_of(
 
 
 def path_costs(s: Setting, infos: Sequence[Info], events: Sequence[Any], tables: Any) -> list[Cost]:
-    """Return the costs of the releases of a path. Each entry of each draw is used once, or is hidden."""
+    """Return the costs of the releases and sessions of a path.
+
+    Each entry of each draw is used once, or is hidden. All queries of a session are charged together.
+    """
     draws: list[Drawn] = []
+    sessions: list[tuple[Any, list[int]]] = []
     releases: list[dict[str, Any]] = []
     hidden: set[tuple[int, int]] = set()
     for event in events:
@@ -189,10 +197,20 @@ def path_costs(s: Setting, infos: Sequence[Info], events: Sequence[Any], tables:
         elif kind == "hidden":
             need(second is not None and number < len(draws), "a hidden draw must be made before it is used")
             hidden.add((number, int(second or 0)))
+        elif kind == "channel":
+            need(
+                second is not None and number == len(sessions),
+                "the sessions of a path must be numbered in order",
+            )
+            sessions.append((tables["channels"][int(second or 0)], []))
+        elif kind == "ask":
+            need(second is not None and number < len(sessions), "a query requires an open session")
+            sessions[number][1].append(int(second or 0))
         else:
             releases.append(tables["releases"][number])
     _require_once(releases, hidden, draws)
-    return most_expensive(s, cost_of(s, infos, releases, draws))
+    parts = [session_part(s, infos, channel, asked) for channel, asked in sessions]
+    return most_expensive(s, [*cost_of(s, infos, releases, draws), *parts])
 
 
 def _require_once(
@@ -202,7 +220,7 @@ def _require_once(
     for release in releases:
         number = release.get("draw")
         if number is None:
-            need(release["law"] in ("choice", "response", "bernoulli"), "a release requires noise")
+            need(release["law"] in WITHOUT_DRAW, "a release requires noise")
             continue
         need(type(number) is int and 0 <= number < len(draws), "a release must use noise that was drawn")
         entry = release["entry"]
@@ -252,7 +270,8 @@ def _require_small(certificate: Any) -> None:
 def _check(certificate: Any) -> Checked:
     _require_small(certificate)
     need(certificate.get("proof") == PROOF, f"the certificate must be of the kind {PROOF!r}")
-    need(certificate.keys() == PARTS, f"a certificate must have exactly the keys {sorted(PARTS)}")
+    named = certificate.keys() - {"channels"}
+    need(named == PARTS, f"a certificate must have exactly the keys {sorted(PARTS)}, and may have channels")
     require_declared(certificate["data"], certificate["adjacency"], certificate["nodes"])
     s = setting_of(certificate["data"], certificate["adjacency"])
     infos = derived(s, certificate["nodes"])
@@ -275,12 +294,14 @@ def _check(certificate: Any) -> Checked:
             not (cell.path.draws and any(cost.rho or cost.mechanisms for cost in costs)),
             "hidden noise cannot be combined with releases that have no pure bound",
         )
-    return concluded(points, len(paths))
+    # Discrete Gaussian noise has the zCDP bound of Gaussian noise, but not its trade-off curve.
+    discrete = any(release["law"] == "discrete-gaussian" for release in certificate["releases"])
+    return concluded(points, len(paths), gaussian=not discrete)
 
 
-def concluded(costs: Sequence[Cost], paths: int) -> Checked:
-    """Return what follows from the costs of all ``paths`` paths."""
-    return Checked(tuple(sorted(maximal(costs))), paths)
+def concluded(costs: Sequence[Cost], paths: int, *, gaussian: bool = True) -> Checked:
+    """Return what follows from the costs of all ``paths`` paths. Only Gaussian noise has a bound on mu."""
+    return Checked(tuple(sorted(maximal(costs))), paths, gaussian)
 
 
 def _symbols(node: Any) -> list[str]:

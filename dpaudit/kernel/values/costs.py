@@ -93,10 +93,10 @@ def guarantees(checked: Any, claim: dict[str, Any]) -> list[Guarantee]:
         len(worst) == 1 or all(cost.parts <= 1 for cost in worst),
         "paths with several releases each must use the same noise on all paths.",
     )
-    return [_guarantee(cost, Setting.of(claim)) for cost in worst]
+    return [_guarantee(cost, Setting.of(claim), checked.gaussian) for cost in worst]
 
 
-def _guarantee(cost: Cost, setting: Setting) -> Guarantee:
+def _guarantee(cost: Cost, setting: Setting, gaussian: bool) -> Guarantee:
     # Only mechanisms need the higher tiers of the kernel.
     from dpaudit.kernel.check import derive_in
     from dpaudit.kernel.t2.rules import T2
@@ -105,7 +105,7 @@ def _guarantee(cost: Cost, setting: Setting) -> Guarantee:
     if cost.epsilon:
         premises.append(Guarantee(pure=cost.epsilon))
     if cost.rho:
-        premises.append(Guarantee(gdp_squared=2 * cost.rho))
+        premises.append(Guarantee(gdp_squared=2 * cost.rho) if gaussian else Guarantee(rho=cost.rho))
     once = Parameters({"times": ["1"] * len(premises)}, rule="sequential")
     found = T2.rules["sequential"].derive(once, tuple(premises), setting)
     assumed = [text for premise in premises for text in premise.assumptions]

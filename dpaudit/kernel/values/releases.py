@@ -1,9 +1,9 @@
 """Compute the largest cost of the releases of one path for any record, as a pure epsilon and a rho.
 
-A release is an object. ``law`` names the distribution (laplace, discrete-laplace, gaussian, argmax, choice,
-response or bernoulli), and ``node`` is the released step. The other keys depend on the distribution. ``draw``
-is the number of the noise draw on the path. ``entry`` is the position in it, or ``None`` for the whole draw.
-``factor`` multiplies the noise.
+A release is an object. ``law`` names the distribution (laplace, discrete-laplace, gaussian,
+discrete-gaussian, argmax, choice, response, bernoulli, table or k-ary), and ``node`` is the released step.
+The other keys depend on the distribution. ``draw`` is the number of the noise draw on the path. ``entry`` is
+the position in it, or ``None`` for the whole draw. ``factor`` multiplies the noise.
 """
 
 from __future__ import annotations
@@ -20,8 +20,13 @@ from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.info import Guard, Info, Setting, Support, flat, magnitude, need
 from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, times
 from dpaudit.kernel.values.shares import share_cost
+from dpaudit.kernel.values.tables import k_ary_cost, table_ratio
 
 __all__ = ["Drawn", "Part", "cost_of", "log_above", "most_expensive"]
+
+#: Noise whose cost is change^2 / (2 scale^2) in rho. For integers, discrete Gaussian noise with the parameter
+#: sigma2 = scale^2 has this cost as well (Canonne, Kamath and Steinke 2020, Theorem 14).
+NORMAL = ("gaussian", "discrete-gaussian")
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,11 @@ def cost_of(
         if distribution in ("argmax", "choice"):
             found.append(_picked(s, infos, release, draws))
             continue
+        if distribution in ("table", "k-ary"):
+            table = distribution == "table"
+            cost = log_above(table_ratio(s, info, release)) if table else k_ary_cost(s, info, release)
+            found.append(Part(Cost(cost), info.support, info.guard))
+            continue
         scale = _scale(s, info, release, draws)
         given = draws[release["draw"]].parameters
         if given is not None:
@@ -103,7 +113,7 @@ def _scale(s: Setting, info: Info, release: dict[str, Any], draws: Sequence[Draw
     )
     shape = drawn.shape if release["entry"] is None else ()
     need(shape == info.shape, "noise and value must have the same shape, so that each entry has its own draw")
-    if drawn.distribution == "discrete-laplace":
+    if drawn.distribution in ("discrete-laplace", "discrete-gaussian"):
         need(info.kind in "bi" and factor == 1, "discrete noise requires an integer value and the factor 1")
     scale: Poly = drawn.scale * factor
     return scale
@@ -111,7 +121,7 @@ def _scale(s: Setting, info: Info, release: dict[str, Any], draws: Sequence[Draw
 
 def _noised(s: Setting, info: Info, distribution: str, scale: Poly) -> Part:
     whole = flat(s, info)
-    if distribution == "gaussian":
+    if distribution in NORMAL:
         rho = s.quotient(times(Fraction(1, 2), whole.change2), scale * scale)
         need(
             rho is not None,
@@ -140,10 +150,10 @@ def _one_by_one(s: Setting, parent: Info, distribution: str, parts: Sequence[tup
     weights: dict[int, Fraction] = {}
     for k, scale, _ in parts:
         number = scale.number or Fraction(1)
-        weight = 1 / (2 * number * number) if distribution == "gaussian" else 1 / number
+        weight = 1 / (2 * number * number) if distribution in NORMAL else 1 / number
         weights[k] = weights.get(k, Fraction(0)) + weight
     change: Bound = whole.change
-    if distribution == "gaussian":
+    if distribution in NORMAL:
         budget, cap = s.largest(whole.change2), s.largest(times(change, change))
     else:
         budget, cap = s.largest(whole.change1), s.largest(change)
@@ -156,7 +166,7 @@ def _one_by_one(s: Setting, parent: Info, distribution: str, parts: Sequence[tup
         left -= taken
     guards = {info.guard for _, _, info in parts}
     guard = guards.pop() if len(guards) == 1 else None
-    return Part(Cost(rho=cost) if distribution == "gaussian" else Cost(cost), parent.support, guard)
+    return Part(Cost(rho=cost) if distribution in NORMAL else Cost(cost), parent.support, guard)
 
 
 def _picked(s: Setting, infos: Sequence[Info], release: dict[str, Any], draws: Sequence[Drawn]) -> Part:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.prover.values.channels import make_channel
 from dpaudit.prover.values.containers import Containers
 from dpaudit.prover.values.functions import Accepted
 from dpaudit.prover.values.matrices import shape_value
@@ -29,6 +30,7 @@ from dpaudit.prover.values.randomness import (
     call_generator,
     generator_of,
     make_distribution,
+    make_response,
     make_selection,
 )
 from dpaudit.prover.values.scopes import (
@@ -57,6 +59,10 @@ class BuiltinFunctions(Containers):
         run, name = self.run, named.name
         if name == "distribution":
             return make_distribution(run, named.real, arguments, options)
+        if name == "kernel":
+            return make_channel(run, named.real, arguments, options)
+        if name == "response":
+            return make_response(run, arguments, options)
         if name == "selection":
             return make_selection(run, arguments, options)
         if name == "default_rng":
@@ -188,6 +194,13 @@ class BuiltinFunctions(Containers):
 
     def _builtin_reversed(self, items: Any) -> Any:
         return Lazy(self._backwards(items))
+
+    def _builtin_iter(self, items: Any) -> Any:
+        if isinstance(items, Lazy):
+            return items
+        if not isinstance(items, list | tuple | range | Array):
+            self.run.refuse("iter() requires a list, tuple, range or array")
+        return Lazy(self.iterate(items), named=True)
 
     def _builtin_any(self, items: Any) -> Any:
         return any(truth(self.run, item) for item in self.iterate(items))

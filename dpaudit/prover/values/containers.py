@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.prover.values.accepted import METHODS
+from dpaudit.prover.values.channels import Session, ask, call_kernel, open_channel
 from dpaudit.prover.values.functions import Accepted, call_accepted
 from dpaudit.prover.values.matrices import index, shape_value
 from dpaudit.prover.values.operations import (
@@ -25,8 +26,10 @@ from dpaudit.prover.values.operations import (
 from dpaudit.prover.values.places import Places
 from dpaudit.prover.values.randomness import (
     GENERATOR,
+    Distribution,
     call_coins,
     call_generator,
+    shifted,
 )
 from dpaudit.prover.values.scopes import (
     Bound,
@@ -45,11 +48,14 @@ from dpaudit.prover.values.values import (
     Named,
     Noisy,
     Private,
+    Public,
     Symbol,
     Transposed,
 )
 
 __all__ = ["Containers"]
+
+LIST_METHODS = ("append", "extend", "insert", "pop", "remove", "copy", "clear", "reverse")
 
 
 class Containers(Places):
@@ -59,7 +65,9 @@ class Containers(Places):
         """Yield the items of a value."""
         run, inner = self.run, content(value)
         if isinstance(inner, Lazy):
-            yield from inner.items
+            for item in inner.items:
+                run.tick()  # "yield from" would close the iterator when this loop is left early
+                yield item
         elif isinstance(inner, list | tuple | str | range):
             yield from inner
         elif isinstance(inner, dict | DictView):
@@ -127,8 +135,8 @@ class Containers(Places):
         if name.startswith("__"):
             run.refuse(f"the attribute {name} is not supported")
         if isinstance(inner, Named):
-            return self._of_module(inner, name)
-        if isinstance(inner, Generator | Coins):
+            return Bound(inner, name) if inner.name == "kernel" else self._of_module(inner, name)
+        if isinstance(inner, Generator | Coins | Session | Distribution):
             return Bound(inner, name)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
             return Bound(inner, name)
@@ -202,11 +210,24 @@ class Containers(Places):
         inner = content(value)
         if isinstance(inner, Generator):
             return call_generator(self.run, name, arguments, options)
+        if isinstance(inner, Coins) and name == "channel":
+            return open_channel(self.run, arguments, options)
+        if isinstance(inner, Session | Distribution | Named):
+            return self._of_randomness(inner, name, arguments, options)
         if isinstance(inner, Coins):
             return call_coins(self.run, name, arguments, options)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
             return self._container_method(inner, name, arguments, options)
         return self._array_method(value, name, arguments, options)
+
+    def _of_randomness(self, inner: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
+        if isinstance(inner, Named):
+            return call_kernel(self.run, inner.real, name, arguments, options)
+        if isinstance(inner, Session) and name == "ask":
+            return ask(self.run, inner, arguments, options)
+        if isinstance(inner, Distribution) and name == "shift":
+            return shifted(self.run, inner, arguments, options)
+        return self.run.refuse(f"the method {name!r} is not supported")
 
     def _array_method(self, value: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
         value = _settled(value)
@@ -226,16 +247,20 @@ class Containers(Places):
     def _container_method(self, inner: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
         run = self.run
         arguments = [self._finished_argument(a) for a in arguments]
-        if type(inner) is list and name in ("append", "extend", "insert", "pop", "copy", "clear", "reverse"):
+        if type(inner) is list and name in LIST_METHODS:
             if id(inner) in self.frozen and name != "copy":
                 run.refuse("a list from outside the function is modified, which keeps state between runs")
             if name == "extend":
                 arguments = [list(self.iterate(arguments[0]))]
+            if name in ("insert", "pop", "remove") and arguments:
+                arguments[0] = self._known(arguments[0])
             if name in ("insert", "pop") and arguments and type(arguments[0]) is not int:
                 run.refuse("a position in a list must be a constant integer")
+            if name == "remove" and not (is_plain(inner) and is_plain(arguments)):
+                run.refuse("remove() requires a list of constants")
             try:
                 return getattr(inner, name)(*arguments, **options)
-            except (IndexError, TypeError) as error:
+            except (IndexError, TypeError, ValueError) as error:
                 return self._raises(error)
         if type(inner) is dict and name in (
             "items",
@@ -269,6 +294,15 @@ class Containers(Places):
         ):
             return run.plain(getattr(inner, name), *[content(a) for a in arguments])
         return run.refuse(f"the method {name!r} of a {type(inner).__name__} is not supported")
+
+    def _known(self, value: Any) -> Any:
+        """Return an outcome with few possible values as one of them, on a path of its own."""
+        value = published(self.run, value) if _holds_noise(value) else value
+        inner = content(value)
+        whole = self.run.whole.one_of(self.run, inner) if isinstance(inner, Public) else None
+        if whole is not None:
+            return whole
+        return int(inner) if isinstance(inner, np.int64) else value
 
     def _text_method(self, inner: str, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
         """Call a string method. With outcomes as arguments, the result is an outcome."""

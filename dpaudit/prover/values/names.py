@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from dpaudit.core.views import Principal
-from dpaudit.distributions import NoisyArgmax
+from dpaudit.distributions import NoisyArgmax, RandomisedResponse
 from dpaudit.prover.values.accepted import ACCEPTED
+from dpaudit.prover.values.channels import KERNELS, admitted
 from dpaudit.prover.values.functions import Accepted
 from dpaudit.prover.values.operations import (
     _holds_noise,
@@ -135,6 +136,12 @@ class Names(Parts):
         if type(value) in DISTRIBUTIONS:
             [(name, number)] = value.parameters().items()
             return make_distribution(run, type(value), [], {name: number})
+        if isinstance(value, type) and value in KERNELS:
+            return Named("kernel", value)
+        if kind in KERNELS:
+            return self._remember(value, admitted(run, value))
+        if value is RandomisedResponse:
+            return Named("response", value)
         if value is NoisyArgmax:
             return Named("selection", value)
         if kind is Principal:

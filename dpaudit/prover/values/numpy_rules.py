@@ -15,7 +15,7 @@ from dpaudit.prover.values.functions import (
     real_of,
     unwrapped,
 )
-from dpaudit.prover.values.matrices import extent_value, matmul, release_places, shape_value, zeroed
+from dpaudit.prover.values.matrices import extent_value, index, matmul, release_places, shape_value, zeroed
 from dpaudit.prover.values.operations import (
     _holds_noise,
     binary,
@@ -64,6 +64,7 @@ __all__ = [
     "histogram_rule",
     "kept_rule",
     "like_rule",
+    "list_rule",
     "math_fabs_rule",
     "math_rounding_rule",
     "math_rule",
@@ -673,6 +674,20 @@ def math_rule(op: str) -> Rule:
         return run.step(op, [run.step("cast", [value], {"kind": "f", "python": True})])
 
     return rule
+
+
+def list_rule(run: Run, a: Any) -> Any:
+    """Return the entries of a vector as a list of Python numbers."""
+    inner = content(a)
+    if not isinstance(inner, Private) or len(inner.shape) != 1 or type(inner.shape[0]) is not int:
+        return run.refuse("tolist() requires a private vector of known length")
+    if inner.info.records and run.s.length_is_private:
+        run.refuse("tolist() of a private number of records is not supported (use whole arrays)")
+    params = {"kind": inner.info.kind, "python": True}
+    return [
+        run.verify(run.step("cast", [content(index(run, a, k))], params), lambda v, k=k: v.tolist()[k], a)
+        for k in range(inner.shape[0])
+    ]
 
 
 def sorted_vector_rule(run: Run, a: Any, axis: Any = -1) -> Any:

@@ -346,7 +346,7 @@ def _released(run: Run, noisy: Noisy) -> Any:
         return function_of(run, "array", lambda one: np.array(one), items, shape=noisy.shape, kind="f")
     if draw.hidden:
         run.refuse("noise that was used in a hidden comparison cannot be released or used again")
-    if draw.distribution not in ("laplace", "gaussian", "discrete-laplace"):
+    if draw.distribution not in ("laplace", "gaussian", "discrete-laplace", "discrete-gaussian"):
         run.refuse(
             f"{draw.distribution} noise on a released value is not supported (use Laplace or Gaussian)"
         )
@@ -360,7 +360,7 @@ def _released(run: Run, noisy: Noisy) -> Any:
     }
     one = Noisy(noisy.base, (noisy.terms[0],), noisy.shape)
     samples = [run.sample(one, side) for side in run.worlds.sides]
-    kind = "i" if draw.distribution == "discrete-laplace" else "f"
+    kind = "i" if draw.distribution.startswith("discrete-") else "f"
     python = base.info.python and draw.python and noisy.shape == ()
     found: Any = run.released(
         release, base.info, shape=noisy.shape, kind=kind, samples=samples, python=python
@@ -386,7 +386,7 @@ def _bare(run: Run, draw: Draw, entry: int | None) -> Any:
             samples = [apply(lambda a, e=entry: a[e], one) for one in draw.samples]
             return run.outcome(shape=(), kind="f", samples=samples, python=False)
         run.take(draw, None)
-        kind = "i" if draw.distribution == "discrete-laplace" else "f"
+        kind = "i" if draw.distribution.startswith("discrete-") else "f"
         draw.published = run.outcome(
             shape=draw.shape, kind=kind, samples=draw.samples, python=draw.python and draw.shape == ()
         )

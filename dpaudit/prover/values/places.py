@@ -56,7 +56,8 @@ class Places(Names):
             self.run.refuse(f"assignment to {ast.unparse(target)} is not supported")
 
     def _store(self, name: str, value: Any, scope: Scope) -> None:
-        if isinstance(content(value), Lazy):
+        inner = content(value)
+        if isinstance(inner, Lazy) and not inner.named:
             self.run.refuse("an iterator is assigned to a name (use a list)")
         here = scope
         while name in here.nonlocal_ or name not in here.local:

@@ -302,6 +302,7 @@ class _Attempt:
             "releases": self.record.releases,
             "tree": written_tree(explored),
             "cells": cells,
+            **({"channels": self.record.channels} if self.record.channels else {}),
         }
         try:
             checked = check(certificate)
@@ -322,7 +323,8 @@ class _Attempt:
         """
         if not self.may_defer or not _branches_on_outcome(path.events):
             return
-        tables = {"draws": self.record.draws, "releases": self.record.releases}
+        record = self.record
+        tables = {"draws": record.draws, "releases": record.releases, "channels": record.channels}
         try:
             costs = path_costs(self.s, self.record.infos, path.events, tables)
         except RefusedStepError:  # ``check`` reports it later

@@ -17,6 +17,7 @@ from dpaudit.core.views import PUBLIC, Principal
 from dpaudit.kernel.values.elementwise import whole_limit
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.polynomials import Poly, upper_root
+from dpaudit.kernel.values.tables import MAX_ROWS
 from dpaudit.prover.values.numpy_rules import place_of_rule
 from dpaudit.prover.values.operations import (
     add_to_output,
@@ -47,10 +48,17 @@ __all__ = [
     "DISTRIBUTIONS",
     "GENERATOR",
     "Distribution",
+    "Moved",
+    "bound_call",
     "call_coins",
     "call_generator",
     "make_distribution",
+    "make_response",
     "make_selection",
+    "real_argument",
+    "released_with",
+    "require_own",
+    "shifted",
 ]
 
 #: The distributions of dpaudit that a program may use, and their names in the record.
@@ -58,10 +66,15 @@ DISTRIBUTIONS: dict[Any, str] = {
     distributions.Laplace: "laplace",
     distributions.Gaussian: "gaussian",
     distributions.DiscreteLaplace: "discrete-laplace",
+    distributions.DiscreteGaussian: "discrete-gaussian",
     distributions.Exponential: "exponential",
     distributions.Gumbel: "gumbel",
     distributions.Bernoulli: "bernoulli",
 }
+
+
+#: Noise that may be added to a private value.
+ADDITIVE = ("laplace", "gaussian", "discrete-laplace", "discrete-gaussian")
 
 
 def _signature(spec: str) -> inspect.Signature:
@@ -92,15 +105,36 @@ COINS = {
     "release": _signature("value, noise, *, site, to=None"),
     "reveal": _signature("value, *, site, to=None"),
     "observe": _signature("distribution, *, site, to=None"),
+    "channel": _signature("kernel, *, site, to=None"),
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Distribution(Symbol):
-    """A distribution that the program constructed, with a scale that may be an outcome."""
+    """A distribution that the program constructed, with a scale that may be an outcome.
+
+    ``real`` is the distribution itself, if its parameter is a constant.
+    """
 
     distribution: str
     scale: Any
+    real: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Moved(Symbol):
+    """The distribution ``noise.shift(offset)``, as the program constructed it."""
+
+    noise: Distribution
+    offset: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Symbols(Symbol):
+    """``RandomisedResponse(truth=...)`` of a private integer. ``given`` holds its other parameters."""
+
+    truth: Any
+    given: dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +145,7 @@ class Selection(Symbol):
     noise: Distribution
 
 
-def _require_own(run: Run, distribution: type) -> None:
+def require_own(run: Run, distribution: type) -> None:
     """Refuse a distribution of which the program replaced a method."""
     folders = ("<", *installed_folders())
     for base in distribution.__mro__:
@@ -128,7 +162,7 @@ def make_distribution(
     run: Run, distribution: type, arguments: list[Any], options: dict[str, Any]
 ) -> Distribution:
     """Construct a distribution such as ``Laplace(scale=2)``."""
-    _require_own(run, distribution)
+    require_own(run, distribution)
     if arguments or len(options) != 1:
         run.refuse(f"{distribution.__name__} requires exactly one keyword argument")
     [(name, value)] = options.items()
@@ -139,26 +173,51 @@ def make_distribution(
         return Distribution(
             "bernoulli", inner if isinstance(inner, Private) else run.plain(exact_number, inner)
         )
-    if name not in ("scale", "sigma", "variance") or (name == "scale") == (
-        distribution is distributions.Gaussian
-    ):
+    parameters = {"gaussian": ("sigma", "variance"), "discrete-gaussian": ("sigma2",)}
+    if name not in parameters.get(DISTRIBUTIONS[distribution], ("scale",)):
         run.refuse(f"{distribution.__name__} has no parameter {name}")
     inner = content(value)
     if isinstance(inner, Symbol) and not isinstance(inner, Public):
         run.refuse("the scale of the noise must be public, got a private one")
     if not isinstance(inner, Symbol):
         number = run.plain(exact_number, inner)
-        inner = number if name != "variance" else number / upper_root(number)  # sigma, rounded down
         if number <= 0:
             run.refuse("the scale of the noise must be positive and finite")
-    elif name == "variance":
+        squared = name in ("variance", "sigma2")
+        inner = number / upper_root(number) if squared else number  # sigma, rounded down
+        return Distribution(DISTRIBUTIONS[distribution], inner, run.plain(distribution, **{name: number}))
+    if name in ("variance", "sigma2"):
         run.refuse("a released value cannot be a variance (use sigma=)")
     return Distribution(DISTRIBUTIONS[distribution], inner)
 
 
+def make_response(run: Run, arguments: list[Any], options: dict[str, Any]) -> Symbols:
+    """Construct ``RandomisedResponse(symbols=..., truth=..., keep=... or epsilon=...)``."""
+    require_own(run, distributions.RandomisedResponse)
+    given = {name: content(value) for name, value in options.items()}
+    truth = given.pop("truth", None)
+    if arguments or truth is None or not is_plain(list(given.values())):
+        run.refuse("RandomisedResponse requires keyword arguments, and constants besides truth=")
+    probe = run.plain(distributions.RandomisedResponse, truth=0, **given)
+    if probe.keep is not None and not 0 < probe.keep < 1:
+        run.refuse("every message of a randomised response must have a positive probability")
+    return Symbols(truth, given)
+
+
+def shifted(run: Run, noise: Distribution, arguments: list[Any], options: dict[str, Any]) -> Moved:
+    """Follow ``noise.shift(offset)``."""
+    if len(arguments) != 1 or options:
+        run.refuse("shift() takes exactly one offset by position")
+    if noise.distribution not in ADDITIVE:
+        run.refuse(f"a shifted {noise.distribution} distribution is not supported")
+    if isinstance(arguments[0], Array):
+        arguments[0].shared = True
+    return Moved(noise, arguments[0])
+
+
 def make_selection(run: Run, arguments: list[Any], options: dict[str, Any]) -> Selection:
     """Construct ``NoisyArgmax(scores, noise)``, which adds independent noise to each score."""
-    _require_own(run, distributions.NoisyArgmax)
+    require_own(run, distributions.NoisyArgmax)
     try:
         given = _SELECTION.bind(*arguments, **options).arguments
     except TypeError as error:
@@ -208,7 +267,9 @@ def call_generator(
     if run.generator is not None:  # a run on real data draws real numbers
         method = getattr(np.random if legacy else run.generator, name)
         return run.plain(
-            method, *[_real(a) for a in arguments], **{key: _real(a) for key, a in options.items()}
+            method,
+            *[real_argument(a) for a in arguments],
+            **{key: real_argument(a) for key, a in options.items()},
         )
     if name in METHODS:
         return _noise(run, METHODS[name], given.get("loc", 0), given.get("scale", 1), given.get("size"))
@@ -223,9 +284,9 @@ def call_generator(
     return _array(Uniform(run.uniforms, shape, _uniforms(run, shape)))
 
 
-def _real(value: Any) -> Any:
+def real_argument(value: Any) -> Any:
     inner = content(value)
-    return type(inner)(_real(item) for item in inner) if isinstance(inner, list | tuple) else inner
+    return type(inner)(real_argument(item) for item in inner) if isinstance(inner, list | tuple) else inner
 
 
 def _array(value: Any) -> Any:
@@ -345,9 +406,9 @@ def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = No
     if inner.dtype.kind not in "bifU" or inner.ndim != 1:
         run.refuse("rng.choice requires a vector of numbers or text")
     samples = [apply(lambda k: inner[k], one) for one in place.samples]
-    return Public(
-        ["function", "chosen", expression_of(run, inner), place.expression], (), inner.dtype.kind, samples
-    )
+    expression, options = ["function", "chosen", expression_of(run, inner), place.expression], inner.tolist()
+    few = (place.expression, options) if inner.dtype.kind == "i" and len(options) <= MAX_ROWS else None
+    return Public(expression, (), inner.dtype.kind, samples, place=few)
 
 
 def _choices(run: Run, inner: Any, size: Any, replace: Any, p: Any) -> Any:
@@ -372,6 +433,44 @@ def _softmax_choice(run: Run, chances: Private, count: int) -> Public:
 
 def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
     """Follow ``coins.draw``, ``coins.release``, ``coins.reveal`` and ``coins.observe``."""
+    given = bound_call(run, name, arguments, options)
+    if name == "reveal":
+        value = given["value"]
+        add_to_output(run, value)
+        if run.generator is not None:
+            run.plain(run.generator.reveal, real_argument(value), site=given["site"])
+        return value
+    distribution = given["noise" if name == "release" else "distribution"]
+    if isinstance(distribution, Selection | Moved | Symbols) and name == "observe":
+        if run.generator is not None:  # a run on real data draws real numbers
+            return run.plain(run.generator.observe, _built(distribution), site=given["site"])
+        if isinstance(distribution, Selection):
+            return _select(run, distribution)
+        if isinstance(distribution, Moved):
+            return released_with(run, distribution.offset, distribution.noise)
+        return _answered(run, distribution)
+    if not isinstance(distribution, Distribution):
+        run.refuse("coins require a distribution of dpaudit, such as Laplace(scale=2)")
+    if run.generator is not None:  # a run on real data draws real numbers
+        value = [real_argument(given["value"])] if name == "release" else []
+        return run.plain(
+            getattr(run.generator, name), *value, _distribution_of(distribution), site=given["site"]
+        )
+    if distribution.distribution == "bernoulli":
+        return _coin(run, distribution, name)
+    if name == "release":
+        return released_with(run, given["value"], distribution)
+    noise = run.new_draw(distribution.distribution, _scale_in_record(run, distribution), (), python=True)
+    return noise if name == "draw" else published(run, noise)
+
+
+def _scale_in_record(run: Run, distribution: Distribution) -> Any:
+    scale = distribution.scale
+    return ["number", str(scale)] if isinstance(scale, Fraction) else _scale(run, scale)
+
+
+def bound_call(run: Run, name: str, arguments: list[Any], options: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a primitive of the coins, whose audience must be the public."""
     if name not in COINS:
         run.refuse(f"coins.{name} is not supported (use one of {', '.join(COINS)})")
     try:
@@ -384,36 +483,11 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
         run.refuse("a release to another recipient than the public is not supported")
     if not isinstance(given["site"], str):
         run.refuse("site must be a string")
-    if name == "reveal":
-        value = given["value"]
-        add_to_output(run, value)
-        if run.generator is not None:
-            run.plain(run.generator.reveal, _real(value), site=given["site"])
-        return value
-    distribution = given["noise" if name == "release" else "distribution"]
-    if isinstance(distribution, Selection) and name == "observe":
-        if run.generator is not None:  # a run on real data draws real numbers
-            real = distributions.NoisyArgmax(_real(distribution.scores), _distribution_of(distribution.noise))
-            return run.plain(run.generator.observe, real, site=given["site"])
-        return _select(run, distribution)
-    if not isinstance(distribution, Distribution):
-        run.refuse("coins require a distribution of dpaudit, such as Laplace(scale=2)")
-    if run.generator is not None:  # a run on real data draws real numbers
-        value = [_real(given["value"])] if name == "release" else []
-        return run.plain(
-            getattr(run.generator, name), *value, _distribution_of(distribution), site=given["site"]
-        )
-    if distribution.distribution == "bernoulli":
-        return _coin(run, distribution, name)
-    scale = (
-        ["number", str(distribution.scale)]
-        if isinstance(distribution.scale, Fraction)
-        else _scale(run, distribution.scale)
-    )
-    if name != "release":
-        noise = run.new_draw(distribution.distribution, scale, (), python=True)
-        return noise if name == "draw" else published(run, noise)
-    value = given["value"]
+    return given
+
+
+def released_with(run: Run, value: Any, distribution: Distribution) -> Any:
+    """Publish a value plus noise of the distribution, drawn separately for each entry."""
     inner = content(value)
     if isinstance(inner, Entries):
         value = Array(run.lift(value))
@@ -427,9 +501,50 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
         or (isinstance(inner, Private) and inner.info.records and run.s.length_is_private)
     ):
         run.refuse("the size of the noise is private")
+    if distribution.distribution not in ADDITIVE:
+        run.refuse(f"{distribution.distribution} noise cannot be added to a value (use Laplace or Gaussian)")
+    if isinstance(inner, Private) and inner.info.kind == "i":
+        limits = [whole_limit(run.s, end) for end in (inner.info.low, inner.info.high)]
+        # A shifted distribution raises for integers from 2^62, and so for some data only.
+        if any(limit is None or limit >= 2**62 for limit in limits):
+            run.refuse("coins require integers whose absolute values are below 2^62 (clip them)")
+    scale = _scale_in_record(run, distribution)
     draw = run.new_draw(distribution.distribution, scale, shape or (), python=shape == ())
     noisy = binary(run, "add", value, Array(draw) if shape else draw)
     return published(run, noisy)
+
+
+def _built(distribution: Any) -> Any:
+    """Return the real distribution of a run on real data."""
+    if isinstance(distribution, Selection):
+        return distributions.NoisyArgmax(
+            real_argument(distribution.scores), _distribution_of(distribution.noise)
+        )
+    if isinstance(distribution, Moved):
+        return _distribution_of(distribution.noise).shift(real_argument(distribution.offset))
+    return distributions.RandomisedResponse(truth=distribution.truth, **distribution.given)
+
+
+def _answered(run: Run, response: Symbols) -> Any:
+    """Publish a randomised response, with a table of its probabilities for each private integer."""
+    truth = run.lift(response.truth)
+    probe = distributions.RandomisedResponse(truth=0, **response.given)
+    k = probe.symbols
+    release: dict[str, Any] = {
+        "law": "k-ary",
+        "node": truth.node,
+        "symbols": k,
+        "epsilon": str(probe.epsilon),
+    }
+    if probe.keep is not None:
+        if k > MAX_ROWS:
+            run.refuse(f"RandomisedResponse(keep=...) requires at most {MAX_ROWS} symbols (use epsilon=)")
+        other = str((1 - probe.keep) / (k - 1))
+        rows = [[str(probe.keep) if j == i else other for j in range(k)] for i in range(k)]
+        release = {"law": "table", "node": truth.node, "low": 0, "rows": rows}
+    samples = [apply(int, run.sample(truth, side)) for side in run.worlds.sides]
+    count = k if k <= MAX_ROWS else None
+    return run.released(release, truth.info, shape=(), kind="i", samples=samples, python=True, count=count)
 
 
 def _coin(run: Run, distribution: Distribution, name: str) -> Any:
@@ -453,6 +568,8 @@ def _coin(run: Run, distribution: Distribution, name: str) -> Any:
 
 def _distribution_of(distribution: Distribution) -> Any:
     """Return the real distribution, to draw real numbers from."""
+    if distribution.real is not None:
+        return distribution.real
     real = next(one for one, name in DISTRIBUTIONS.items() if name == distribution.distribution)
     if real is distributions.Bernoulli:
         return real(p=distribution.scale)

@@ -95,6 +95,7 @@ class Record:
     lines: list[str] = field(default_factory=list)
     draws: list[list[Any]] = field(default_factory=list)
     releases: list[dict[str, Any]] = field(default_factory=list)
+    channels: list[dict[str, Any]] = field(default_factory=list)
     #: Sample values of steps that depend on the data alone. They are equal on all paths and checked once.
     samples: dict[int, Samples] = field(default_factory=dict)
     verified: set[tuple[int, str]] = field(default_factory=set)
@@ -123,6 +124,10 @@ class Record:
 
     def release(self, release: dict[str, Any]) -> int:
         return _place(self.releases, release)
+
+    def channel(self, channel: dict[str, Any]) -> int:
+        """Record the parameters of a channel and return their number."""
+        return _place(self.channels, channel)
 
 
 def _place(table: list[Any], item: Any) -> int:
@@ -154,7 +159,7 @@ class Run:
         self.samples: dict[int, Samples] = dict(self.record.samples)
         self.rng = np.random.default_rng(self.seed)
         self.draws: list[Draw] = []
-        self.outcomes = self.uniforms = self.steps = 0
+        self.outcomes = self.uniforms = self.steps = self.sessions = 0
         self.before = self.record.steps
         self.where = ""
         self.continuous: set[int] = set()  # numbers of the outcomes that have a density
@@ -448,7 +453,7 @@ class Run:
             drawn = self.rng.normal(size=sizes[0]) if sizes[0] else float(self.rng.normal())
             other = drawn if sizes[1] == sizes[0] else self.rng.normal(size=sizes[1])
             samples += [drawn, other]
-        if distribution == "discrete-laplace":
+        if distribution.startswith("discrete-"):
             samples = [
                 int(np.rint(one)) if np.ndim(one) == 0 else np.rint(one).astype(np.int64) for one in samples
             ]

@@ -110,9 +110,13 @@ class DictView(Symbol):
 
 @dataclass(frozen=True, eq=False)
 class Lazy(Symbol):
-    """An iterator, such as a generator expression, ``zip`` or ``enumerate``."""
+    """An iterator, such as a generator expression, ``zip`` or ``enumerate``.
+
+    ``named`` says whether it may be assigned to a name.
+    """
 
     items: Iterator[Any]
+    named: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +129,8 @@ class Raised(Symbol):
 def _special() -> dict[int, str]:
     """Return the builtins and numpy objects that the interpreter handles itself, by identity."""
     names = (
-        "all any bool dict enumerate filter isinstance list map max min print range reversed set sorted str"
-        " sum tuple type zip frozenset len"
+        "all any bool dict enumerate filter isinstance iter list map max min print range reversed set sorted"
+        " str sum tuple type zip frozenset len"
     )
     table = {id(getattr(builtins, name)): name for name in names.split()}
     table |= {id(np): "numpy", id(np.random): "numpy.random", id(np.linalg): "numpy.linalg", id(math): "math"}

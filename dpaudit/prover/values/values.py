@@ -75,7 +75,9 @@ class Private(Symbol):
 class Public(Symbol):
     """A value computed from outcomes alone, equal on both sides.
 
-    ``shape`` and ``kind`` are None if unknown. If ``count`` is set, the value is one of 0, ..., count - 1.
+    ``shape`` and ``kind`` are None if unknown. If ``count`` is set, the value is one of 0, ..., count - 1. If
+    ``place`` is set, it holds the expression of a position and a list of numbers, and the value is the number
+    at this position.
     """
 
     expression: Any
@@ -84,6 +86,7 @@ class Public(Symbol):
     samples: Samples
     python: bool = False
     count: int | None = None
+    place: tuple[Any, list[Any]] | None = None
 
 
 @dataclass(eq=False, slots=True)

@@ -97,6 +97,10 @@ class WholeNumbers:
 
         ``ends`` are the smallest and largest value at which the program continues here.
         """
+        if public.place is not None:
+            expression, options = public.place
+            place = self._chosen(run, expression, (0, len(options) - 1))
+            return None if place is None else int(options[int(place)])
         count = public.count
         found = self._chosen(run, public.expression, (0, count - 1) if count is not None else ends)
         return None if found is None else int(found)
