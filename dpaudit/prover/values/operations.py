@@ -18,6 +18,7 @@ import numpy as np
 
 from dpaudit.kernel.values.elementwise import broadcast
 from dpaudit.kernel.values.info import RefusedStepError, magnitude
+from dpaudit.prover.values.certain import certain
 from dpaudit.prover.values.run import Run, exact, text_of
 from dpaudit.prover.values.samples import apply
 from dpaudit.prover.values.values import (
@@ -822,7 +823,8 @@ def truth(run: Run, value: Any) -> bool:
             inner.answer = run.walk.below(inner.form, strict=inner.strict)
         return inner.answer
     if isinstance(inner, Private):
-        run.refuse(DECIDES)
+        answer = certain(run, inner.node) if inner.shape == () else None
+        return answer if answer is not None else run.refuse(DECIDES)
     if _holds_noise(inner) or isinstance(inner, Entries):
         return truth(run, published(run, value))
     if isinstance(inner, Public):
