@@ -20,7 +20,8 @@ from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import BrokenHarnessError, DpauditError
 from dpaudit.prover.explore import explore
 from dpaudit.prover.symbols import RefusedError
-from dpaudit.prover.values.prove import PrivacyClaim, _Attempt, _setting, _unwrapped
+from dpaudit.prover.values.programs import unwrapped_program
+from dpaudit.prover.values.prove import PrivacyClaim, _Attempt, _setting
 from dpaudit.prover.values.run import Record
 from dpaudit.prover.values.samples import Worlds
 
@@ -149,10 +150,10 @@ def _costs(
     until: float,
 ) -> tuple[list[float], str, list[float]]:
     """Return the cost of each pair, the line of the most expensive release, and thresholds of the program."""
-    function, fixed = _unwrapped(program)
+    function, fixed, receiver = unwrapped_program(program)
     followed = frozenset({function.__code__.co_filename, *files})
     setting = _setting(claim, data)()
-    attempt = _Attempt(function, fixed, claim, data, setting, followed, False, True, until, False)
+    attempt = _Attempt(function, receiver, fixed, claim, data, setting, followed, False, True, until, False)
     names = list(data.columns)
     counts = [len(side[names[0]]) for pair in pairs for side in pair]
     attempt.worlds = Worlds(setting, counts)

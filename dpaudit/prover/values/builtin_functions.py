@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.core.errors import CodedError
 from dpaudit.prover.values.channels import make_channel
 from dpaudit.prover.values.containers import Containers
 from dpaudit.prover.values.functions import Accepted
@@ -35,10 +36,13 @@ from dpaudit.prover.values.randomness import (
 )
 from dpaudit.prover.values.scopes import (
     Bound,
+    Class,
     DictView,
     Function,
     Lazy,
+    Method,
     Raised,
+    Running,
     is_key,
 )
 from dpaudit.prover.values.values import (
@@ -70,7 +74,11 @@ class BuiltinFunctions(Containers):
         if name.startswith("random."):
             return call_generator(run, name.removeprefix("random."), arguments, options, legacy=True)
         if name == "error":
-            return Raised(named.real(*[self._text(a) for a in arguments]))
+            named_texts = {key: self._text(value) for key, value in options.items()}
+            if options and not issubclass(named.real, CodedError):
+                run.refuse(f"{named.real.__name__} takes no keyword arguments")
+            found = self.run.plain(named.real, *[self._text(a) for a in arguments], **named_texts)
+            return Raised(found, arguments[0] if named.real is StopIteration and arguments else None)
         handler = getattr(self, f"_builtin_{name}", None)
         if handler is None:
             run.refuse(f"{name}() is not supported")
@@ -116,7 +124,7 @@ class BuiltinFunctions(Containers):
         if isinstance(inner, np.ndarray):
             return self.run.plain(len, inner)
         if not isinstance(inner, Symbol) or isinstance(
-            inner, Lazy | Function | Bound | Named | Accepted | Raised
+            inner, Lazy | Function | Bound | Named | Accepted | Raised | Class | Method | Running
         ):
             self.run.refuse(f"len() of a {type(inner).__name__} is not supported")
         shape = shape_value(self.run, value)

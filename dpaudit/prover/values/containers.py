@@ -31,12 +31,18 @@ from dpaudit.prover.values.randomness import (
     call_generator,
     shifted,
 )
+from dpaudit.prover.values.run import ProgramRaisedError
 from dpaudit.prover.values.scopes import (
     Bound,
+    Class,
     DictView,
     Function,
+    Instance,
     Lazy,
+    Method,
     Raised,
+    Running,
+    Super,
     is_key,
 )
 from dpaudit.prover.values.values import (
@@ -65,9 +71,15 @@ class Containers(Places):
         """Yield the items of a value."""
         run, inner = self.run, content(value)
         if isinstance(inner, Lazy):
-            for item in inner.items:
-                run.tick()  # "yield from" would close the iterator when this loop is left early
-                yield item
+            # A loop that ends early must not close the iterator, which may be used again.
+            while True:
+                run.tick()
+                item = self.next_of(inner, None)
+                if item is None:
+                    return
+                yield item[0]
+        elif isinstance(inner, Instance | Running):
+            yield from self.iterate_object(inner)
         elif isinstance(inner, list | tuple | str | range):
             yield from inner
         elif isinstance(inner, dict | DictView):
@@ -77,11 +89,23 @@ class Containers(Places):
         elif isinstance(inner, Filtered):
             run.refuse("iteration over a filtered array is not supported: its length depends on the data")
         elif isinstance(inner, Symbol | np.ndarray) and not isinstance(
-            inner, Function | Bound | Named | Accepted | Raised | DictView
+            inner, Function | Bound | Named | Accepted | Raised | DictView | Class | Method
         ):
             yield from self._rows(value)
         else:
             run.refuse(f"iteration over a {type(inner).__name__} is not supported")
+
+    def next_of(self, lazy: Lazy, end: Any) -> Any:
+        """Return the next item of an iterator as a tuple of one, or ``end``."""
+        try:
+            return (next(lazy.items),)
+        except StopIteration:
+            return end
+        except ProgramRaisedError as raised:
+            if isinstance(raised.error, StopIteration):
+                # Python ends map() and filter() here, and a generator expression raises RuntimeError.
+                self.run.refuse("StopIteration is raised inside an iterator")
+            raise
 
     def _of_dict(self, inner: Any) -> Iterator[Any]:
         """Yield the keys, values or items of a dict, each in its state when it is reached."""
@@ -123,8 +147,13 @@ class Containers(Places):
     def item(self, value: Any, key: Any) -> Any:
         """Return ``value[key]``, and refuse values that cannot be indexed."""
         inner = content(value)
-        if isinstance(inner, Lazy | DictView | Function | Bound | Named | Accepted):
+        if isinstance(
+            inner, Lazy | DictView | Function | Bound | Named | Accepted | Class | Method | Running | Raised
+        ):
             self.run.refuse("a function, module or iterator cannot be indexed")
+        if type(inner) in (list, tuple) and type(key) is int and not -len(inner) <= key < len(inner):
+            # The length of a list is known on a path. No handler can catch an IndexError (``exceptions``).
+            raise ProgramRaisedError(IndexError(f"{type(inner).__name__} index out of range"))
         if isinstance(inner, np.generic | int | float | bool) or inner is None:
             self.run.refuse("a single number is indexed")
         return index(self.run, value, key)
@@ -134,13 +163,23 @@ class Containers(Places):
         run, inner = self.run, content(value)
         if name.startswith("__"):
             run.refuse(f"the attribute {name} is not supported")
+        if isinstance(inner, Instance | Class | Method | Super):
+            return self.object_attribute(inner, name)
         if isinstance(inner, Named):
             return Bound(inner, name) if inner.name == "kernel" else self._of_module(inner, name)
+        if isinstance(inner, Coins) and name == "replicates":
+            return None  # one run at a time
         if isinstance(inner, Generator | Coins | Session | Distribution):
             return Bound(inner, name)
+        if type(inner) is range and name in ("start", "stop", "step"):
+            return getattr(inner, name)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
             return Bound(inner, name)
-        if isinstance(inner, Raised | Function | Bound | Lazy | DictView | Accepted):
+        if isinstance(inner, Running) and name in ("send", "close"):
+            return Bound(inner, name)
+        if isinstance(inner, Raised) and isinstance(inner.error, StopIteration) and name == "value":
+            return inner.value
+        if isinstance(inner, Raised | Running | Function | Bound | Lazy | DictView | Accepted):
             run.refuse(f"the attribute {name!r} of a function, exception or iterator is not supported")
         if name in METHODS or name in ("shape", "size", "ndim", "T", "dtype"):
             if is_python_number(value):

@@ -98,6 +98,7 @@ class Concrete(Run):
 
 def cross_check(
     function: FunctionType,
+    receiver: tuple[Any, ...],
     arguments: Callable[[], list[Any]],
     kinds: list[str],
     fixed: dict[str, Any],
@@ -108,15 +109,16 @@ def cross_check(
 ) -> None:
     """Compare one run of the function with one run of the interpreter.
 
-    ``kinds`` gives the role of each argument: ``data``, ``rng`` or ``coins``.
+    ``receiver`` holds the object of a method. ``kinds`` gives the role of each further argument: ``data``,
+    ``rng`` or ``coins``.
 
     Raises
     ------
     BrokenHarnessError
         The results or the public values differ.
     """
-    native = _native(function, arguments(), kinds, fixed, seed)
-    followed = _followed(function, arguments(), kinds, fixed, record, files, seed, until)
+    native = _native(function, receiver, arguments(), kinds, fixed, seed)
+    followed = _followed(function, receiver, arguments(), kinds, fixed, record, files, seed, until)
     if followed is None:
         return
     if not _same(native, followed):
@@ -128,14 +130,19 @@ def cross_check(
 
 
 def _native(
-    function: FunctionType, data: list[Any], kinds: list[str], fixed: dict[str, Any], seed: int
+    function: FunctionType,
+    receiver: tuple[Any, ...],
+    data: list[Any],
+    kinds: list[str],
+    fixed: dict[str, Any],
+    seed: int,
 ) -> Any:
     generator = _generator(kinds, seed)
     given = [value if kind == "data" else generator for kind, value in zip(kinds, data, strict=True)]
     with _seeded(seed, generator, function.__globals__):
         try:
             with contextlib.redirect_stdout(io.StringIO()):
-                found = function(*given, **fixed)
+                found = function(*receiver, *given, **fixed)
                 found = list(found) if isinstance(found, GeneratorType) else found
         except Exception as error:
             found = ("raised", type(error).__name__)
@@ -185,6 +192,7 @@ class _Constant:
 
 def _followed(
     function: FunctionType,
+    receiver: tuple[Any, ...],
     data: list[Any],
     kinds: list[str],
     fixed: dict[str, Any],
@@ -200,7 +208,8 @@ def _followed(
         try:
             followed = interpreter.function(function)
             inside = {name: interpreter.enter(value, name) for name, value in fixed.items()}
-            given = [_inside(kind, value) for kind, value in zip(kinds, data, strict=True)]
+            given = [interpreter.enter(one, "the program") for one in receiver]
+            given += [_inside(kind, value) for kind, value in zip(kinds, data, strict=True)]
             found = _outside(interpreter.run_program(followed, given, inside))
         except ProgramRaisedError as raised:
             found = ("raised", type(raised.error).__name__)

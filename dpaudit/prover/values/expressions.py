@@ -16,7 +16,9 @@ from dpaudit.prover.values.operations import (
 )
 from dpaudit.prover.values.scopes import (
     OPERATORS,
+    Class,
     Function,
+    Instance,
     Lazy,
     Scope,
     is_key,
@@ -182,6 +184,11 @@ class Expressions(BuiltinFunctions):
 
     def _of_Call(self, node: ast.Call, scope: Scope) -> Any:
         function = self.evaluate(node.func, scope)
+        arguments, options = self._arguments_of(node, scope)
+        self._at(node, scope)
+        return self.call(function, arguments, options, node)
+
+    def _arguments_of(self, node: ast.Call, scope: Scope) -> tuple[list[Any], dict[str, Any]]:
         arguments: list[Any] = []
         for part in node.args:
             if isinstance(part, ast.Starred):
@@ -202,8 +209,7 @@ class Expressions(BuiltinFunctions):
                 self._raises(TypeError("an argument is given twice"))
             else:
                 options[keyword.arg] = value
-        self._at(node, scope)
-        return self.call(function, arguments, options, node)
+        return arguments, options
 
     def _parts(self, nodes: Sequence[ast.expr], scope: Scope) -> list[Any]:
         found: list[Any] = []
@@ -222,9 +228,7 @@ class Expressions(BuiltinFunctions):
 
     def _compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         if isinstance(op, ast.Is | ast.IsNot):
-            if right is not None and left is not None:
-                self.run.refuse("is and is not are only supported with None")
-            return (left is right) == isinstance(op, ast.Is)
+            return self._identical(left, right) == isinstance(op, ast.Is)
         if isinstance(op, ast.In | ast.NotIn):
             inside = content(right)
             if (
@@ -237,6 +241,14 @@ class Expressions(BuiltinFunctions):
                 )
             return self.run.plain(lambda a, b: a in b, content(left), inside) == isinstance(op, ast.In)
         return self._operate(OPERATORS[type(op)], left, right)
+
+    def _identical(self, left: Any, right: Any) -> bool:
+        """Return ``left is right`` for None, and for objects that the interpreter keeps as one."""
+        if left is None or right is None:
+            return left is right
+        if all(type(one) in (Instance, Class, bool) for one in (left, right)):
+            return left is right
+        return self.run.refuse("is and is not are only supported with None, True, False, classes and objects")
 
     def _comprehended(
         self, generators: Sequence[ast.comprehension], results: Sequence[ast.expr], scope: Scope

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.prover.values.expressions import Expressions
 from dpaudit.prover.values.functions import Accepted, call_accepted
+from dpaudit.prover.values.generators import Finished, Generators
 from dpaudit.prover.values.operations import (
     add_to_output,
     content,
@@ -26,11 +26,13 @@ from dpaudit.prover.values.scopes import (
     MAX_DEPTH,
     OPERATORS,
     Bound,
+    Class,
     DictView,
     Function,
+    Instance,
     Lazy,
     Left,
-    Raised,
+    Method,
     Scope,
     assigned_names,
     has_yield,
@@ -44,7 +46,7 @@ from dpaudit.prover.values.values import (
 __all__ = ["Interpreter"]
 
 
-class Interpreter(Expressions):
+class Interpreter(Generators):
     """An interpreter for one function on one path."""
 
     def call(self, function: Any, arguments: Sequence[Any], options: dict[str, Any], node: ast.AST) -> Any:
@@ -60,6 +62,8 @@ class Interpreter(Expressions):
             return self._method(inner.value, inner.name, arguments, options)
         if isinstance(inner, Named):
             return self._named(inner, arguments, options)
+        if isinstance(inner, Class | Instance | Method):
+            return self.call_object(inner, arguments, options)
         return self.run.refuse(f"{name_of(inner)} cannot be called")
 
     def _listed(self, value: Any) -> Any:
@@ -73,10 +77,10 @@ class Interpreter(Expressions):
         node = function.source.node
         if self.depth > MAX_DEPTH:
             self.run.refuse(f"calls are nested more than {MAX_DEPTH} deep")
-        if has_yield(node):
-            self.run.refuse("calling a generator function is not supported (return a list)")
         names = self._bind(function, node, arguments, options)
         scope = self._scope(function, node, names)
+        if has_yield(node):
+            return self.generator(node, scope)
         self.depth += 1
         try:
             if isinstance(node, ast.Lambda):
@@ -90,23 +94,25 @@ class Interpreter(Expressions):
 
     def run_program(self, function: Function, arguments: list[Any], fixed: dict[str, Any]) -> Any:
         """Run the program under proof, and add what it returns or yields to the output."""
-        node = function.source.node
-        names = self._bind(function, node, arguments, fixed)
-        scope = self._scope(function, node, names)
-        try:
-            if isinstance(node, ast.Lambda):
-                result = self.evaluate(node.body, scope)
-            else:
-                self.block(node.body, scope)
-                result = None
-        except Left as left:
-            result = left.value
-        if has_yield(node):
-            if result is not None:  # the value of StopIteration
-                add_to_output(self.run, self._finished(result))
-            return self.yielded
+        result = self.call_function(function, arguments, fixed)
+        if has_yield(function.source.node):
+            return self._yielded_by(result)
         add_to_output(self.run, self._finished(result))
         return result
+
+    def _yielded_by(self, generator: Any) -> list[Any]:
+        """Run a program that is a generator function, and add each value to the output."""
+        found: list[Any] = []
+        try:
+            while True:
+                found.append(self._finished(self.resume(generator)))
+                add_to_output(self.run, found[-1])
+        except Finished as end:
+            if end.value is not None:  # the value of StopIteration
+                add_to_output(self.run, self._finished(end.value))
+        if any(isinstance(content(value), list | tuple | dict) for value in found):
+            add_to_output(self.run, found)  # the program may have changed them after it yielded them
+        return found
 
     def _bind(
         self, function: Function, node: Any, arguments: list[Any], options: dict[str, Any]
@@ -159,13 +165,6 @@ class Interpreter(Expressions):
         """Do nothing."""
 
     def _do_Expr(self, node: ast.Expr, scope: Scope) -> None:
-        if isinstance(node.value, ast.Yield):
-            value = (
-                None if node.value.value is None else self._finished(self.evaluate(node.value.value, scope))
-            )
-            self.yielded.append(value)
-            add_to_output(self.run, value)
-            return
         self.evaluate(node.value, scope)
 
     def _do_Assign(self, node: ast.Assign, scope: Scope) -> None:
@@ -191,7 +190,10 @@ class Interpreter(Expressions):
                 old.shared = old.shared or isinstance(content(place), np.ndarray)
             self._set_item(place, key, self._in_place(op, old, self.evaluate(node.value, scope)))
         else:
-            self.run.refuse(f"assignment to {ast.unparse(node.target)} is not supported")
+            target = self.evaluate(node.target.value, scope)
+            old = self.attribute(target, node.target.attr)
+            new = self._in_place(op, old, self.evaluate(node.value, scope))
+            self.set_attribute(target, node.target.attr, new)
 
     def _do_Return(self, node: ast.Return, scope: Scope) -> None:
         raise Left("return", None if node.value is None else self.evaluate(node.value, scope))
@@ -234,18 +236,6 @@ class Interpreter(Expressions):
             message = () if node.msg is None else (self._text(self.evaluate(node.msg, scope)),)
             raise ProgramRaisedError(AssertionError(*message))
 
-    def _do_Raise(self, node: ast.Raise, scope: Scope) -> None:
-        if node.exc is None or node.cause is not None:
-            self.run.refuse("raise requires an exception and no cause")
-        value = self.evaluate(node.exc, scope)
-        inner = content(value)
-        error = inner.real if isinstance(inner, Named) and inner.name == "error" else None
-        if isinstance(inner, Raised):
-            raise ProgramRaisedError(inner.error)
-        if error is None:
-            self.run.refuse("raise requires a builtin exception with plain arguments")
-        raise ProgramRaisedError(error())
-
     def _do_Delete(self, node: ast.Delete, scope: Scope) -> None:
         for target in node.targets:
             if not isinstance(target, ast.Name) or target.id not in scope.names:
@@ -264,7 +254,7 @@ class Interpreter(Expressions):
 
 
 _STATEMENTS: dict[type, str] = {
-    ast.Try: "try is not supported, because a handler may hide an effect of private values",
+    ast.TryStar: "except* is not supported",
     ast.With: "with is not supported",
     ast.Import: "import inside a function is not supported (import at the top of the file)",
     ast.ImportFrom: "import inside a function is not supported (import at the top of the file)",

@@ -33,11 +33,16 @@ from dpaudit.prover.values.scopes import (
     MAX_DEPTH,
     SPECIAL,
     Bound,
+    Class,
     DictView,
     Function,
+    Instance,
     Lazy,
+    Method,
     Raised,
+    Running,
     Scope,
+    Super,
     is_plain_tuple,
     name_of,
 )
@@ -51,7 +56,7 @@ from dpaudit.prover.values.values import (
 __all__ = ["Names", "Parts"]
 
 #: Types without a truth value, and types without operators. Built once, because every operation tests them.
-NO_TRUTH = (Lazy, DictView, Function, Bound, Named, Accepted)
+NO_TRUTH = (Lazy, DictView, Function, Bound, Named, Accepted, Class, Instance, Method, Running, Super)
 NO_OPERAND = (*NO_TRUTH, Raised)
 
 
@@ -63,8 +68,8 @@ class Parts:
         self.frozen: dict[int, Any] = {}  # containers from outside, which must not be modified
         self.kept: list[Any] = []
         self.imports: dict[int, Any] = {}
-        self.yielded: list[Any] = []
         self.depth = 0
+        self.handling: list[Raised] = []  # the exceptions of the handlers that run now
 
     def evaluate(self, node: ast.expr, scope: Scope) -> Any:
         """Return the value of an expression."""
@@ -76,6 +81,30 @@ class Parts:
 
     def item(self, value: Any, key: Any) -> Any:
         """Return ``value[key]``."""
+        raise NotImplementedError
+
+    def call_function(self, function: Function, arguments: list[Any], options: dict[str, Any]) -> Any:
+        """Call a followed function and return its value."""
+        raise NotImplementedError
+
+    def block(self, statements: Sequence[ast.stmt], scope: Scope) -> None:
+        """Run statements in order."""
+        raise NotImplementedError
+
+    def enter_object(self, value: Any, what: str) -> Any:
+        """Admit a class or an object of a followed class, or return None."""
+        raise NotImplementedError
+
+    def set_attribute(self, target: Any, name: str, value: Any) -> None:
+        """Follow ``target.name = value``."""
+        raise NotImplementedError
+
+    def object_attribute(self, value: Any, name: str) -> Any:
+        """Return an attribute of an instance or a class."""
+        raise NotImplementedError
+
+    def iterate_object(self, value: Any) -> Iterator[Any]:
+        """Yield the items of an instance or a generator."""
         raise NotImplementedError
 
     def call(self, function: Any, arguments: Sequence[Any], options: dict[str, Any], node: ast.AST) -> Any:
@@ -155,6 +184,9 @@ class Names(Parts):
                 f"{what} is a random generator that persists between runs (create it inside the function, or"
                 " take it as a parameter)"
             )
+        found = self.enter_object(value, what)
+        if found is not None:
+            return found
         if kind in (ModuleType, BuiltinFunctionType, FunctionType) or callable(value):
             name = name_of(value)
             run.refuse(

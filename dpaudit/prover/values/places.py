@@ -52,6 +52,8 @@ class Places(Names):
             self._unpack(target, value, scope)
         elif isinstance(target, ast.Subscript):
             self._set_item(self.evaluate(target.value, scope), self.evaluate(target.slice, scope), value)
+        elif isinstance(target, ast.Attribute):
+            self.set_attribute(self.evaluate(target.value, scope), target.attr, value)
         else:
             self.run.refuse(f"assignment to {ast.unparse(target)} is not supported")
 

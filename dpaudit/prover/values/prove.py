@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from types import FunctionType, MethodType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -45,6 +44,7 @@ from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.values.cross_check import cross_check
 from dpaudit.prover.values.interpreter import Interpreter
 from dpaudit.prover.values.matrices import index
+from dpaudit.prover.values.programs import described, unwrapped_program
 from dpaudit.prover.values.run import NotFollowedError, ProgramRaisedError, Record, Run
 from dpaudit.prover.values.samples import Worlds, quiet
 from dpaudit.prover.values.values import Array, Coins, Generator
@@ -143,7 +143,7 @@ def prove_values(
         The interpreter contradicts numpy or CPython, which is a bug of dpaudit.
     """
     _require(claim, data)
-    function, fixed = _unwrapped(program)
+    function, fixed, receiver = unwrapped_program(program)
     setting = _setting(claim, data)
     scope = f"{claim.in_words()}; {data.words}"
     until = time.monotonic() + seconds
@@ -155,7 +155,9 @@ def prove_values(
     attempts, may_defer = order, True
     while attempts:
         kind, *attempts = attempts
-        attempt = _Attempt(function, fixed, claim, data, setting(), followed, *kind, until, may_defer)
+        attempt = _Attempt(
+            function, receiver, fixed, claim, data, setting(), followed, *kind, until, may_defer
+        )
         may_defer = False
         try:
             found = proofs[kind] = attempt.proof(scope)
@@ -219,25 +221,6 @@ def _setting(claim: PrivacyClaim, data: Records | Table) -> Callable[[], Setting
     )
 
 
-def _unwrapped(program: Any) -> tuple[FunctionType, dict[str, Any]]:
-    """Return the plain function behind a program, and the arguments that a partial fixes."""
-    fixed: dict[str, Any] = {}
-    while isinstance(program, functools.partial):
-        if program.args:
-            raise InvalidParameterError(
-                f"a partial must fix arguments by name, got {len(program.args)} positional.",
-                code="E-PROGRAM-PARTIAL",
-            )
-        fixed = {**program.keywords, **fixed}
-        program = program.func
-    if isinstance(program, MethodType) or not isinstance(program, FunctionType):
-        raise InvalidParameterError(
-            f"program must be a plain Python function, got {type(program).__name__}.",
-            code="E-PROGRAM-NOT-FUNCTION",
-        )
-    return program, fixed
-
-
 def _branches_on_outcome(events: Sequence[Any]) -> bool:
     """Return whether a path branches on an outcome, so that hidden noise might be cheaper."""
     return any(
@@ -259,6 +242,7 @@ class _Attempt:
     """
 
     function: FunctionType
+    receiver: tuple[Any, ...]
     fixed: dict[str, Any]
     claim: PrivacyClaim
     data: Records | Table
@@ -348,7 +332,8 @@ class _Attempt:
                 name: interpreter.enter(value, f"the fixed argument {name}")
                 for name, value in self.fixed.items()
             }
-            interpreter.run_program(function, arguments, fixed)
+            receiver = [interpreter.enter(one, "the program") for one in self.receiver]
+            interpreter.run_program(function, [*receiver, *arguments], fixed)
         except (BrokenHarnessError, InvalidParameterError) as error:
             self.broken = error
             raise
@@ -357,14 +342,15 @@ class _Attempt:
         except ImpossiblePathError:
             run.event("impossible")
         except ProgramRaisedError as raised:
-            run.event(f"raised {type(raised.error).__name__}: {str(raised.error)[:500]}")
+            run.event(described(run, raised))
         finally:
             self.record.steps += run.steps
         if run.refused is not None:
             raise run.refused
 
     def _arguments(self, run: Run, interpreter: Interpreter) -> list[Any]:
-        names = [p for p in inspect.signature(self.function).parameters.values() if p.name not in self.fixed]
+        given = list(inspect.signature(self.function).parameters.values())[len(self.receiver) :]
+        names = [p for p in given if p.name not in self.fixed]
         plain = [p for p in names if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         if len(plain) != len(names) and any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in names):
             run.refuse("a program with *args or **kwargs is not supported")
@@ -401,7 +387,15 @@ class _Attempt:
                 return [value if kind == "data" else None for kind in self.kinds]
 
             cross_check(
-                self.function, arguments, self.kinds, self.fixed, self.record, self.files, side, self.until
+                self.function,
+                self.receiver,
+                arguments,
+                self.kinds,
+                self.fixed,
+                self.record,
+                self.files,
+                side,
+                self.until,
             )
 
     def _data(self, run: Run, interpreter: Interpreter) -> Any:

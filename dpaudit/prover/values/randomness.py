@@ -13,7 +13,7 @@ import numpy as np
 from dpaudit import distributions as distributions
 from dpaudit.core.exact import exact as exact_number
 from dpaudit.core.harness import installed_folders, is_harness_file
-from dpaudit.core.views import PUBLIC, Principal
+from dpaudit.core.views import Principal
 from dpaudit.kernel.values.elementwise import whole_limit
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.polynomials import Poly, upper_root
@@ -479,8 +479,9 @@ def bound_call(run: Run, name: str, arguments: list[Any], options: dict[str, Any
         run.refuse(f"coins.{name}: {error}")
     given = dict(bound.arguments)
     to = given.get("to")
-    if to is not None and not (type(to) is Principal and to == PUBLIC):
-        run.refuse("a release to another recipient than the public is not supported")
+    if to is not None and type(to) is not Principal:
+        run.refuse("to= requires one recipient")
+    # A release to another recipient counts as public, which only enlarges what the adversary sees.
     if not isinstance(given["site"], str):
         run.refuse("site must be a string")
     return given

@@ -60,9 +60,10 @@ class NotFollowedError(RefusedError):
 class ProgramRaisedError(Exception):
     """The program under proof raises ``error``, by a statement or in a call on plain values."""
 
-    def __init__(self, error: BaseException) -> None:
+    def __init__(self, error: BaseException, value: Any = None) -> None:
         super().__init__(str(error))
         self.error = error
+        self.value = value  # of a StopIteration
 
 
 def exact(number: Any) -> Fraction:

@@ -37,12 +37,17 @@ __all__ = [
     "OPERATORS",
     "SPECIAL",
     "Bound",
+    "Class",
     "DictView",
     "Function",
+    "Instance",
     "Lazy",
     "Left",
+    "Method",
     "Raised",
+    "Running",
     "Scope",
+    "Super",
     "assigned_names",
     "has_yield",
     "is_key",
@@ -78,6 +83,7 @@ class Scope:
     outer: Scope | None
     function: Function
     nonlocal_: frozenset[str] = frozenset()
+    running: Running | None = None  # the generator whose statements run in this scope
 
 
 @dataclass(eq=False)
@@ -121,16 +127,62 @@ class Lazy(Symbol):
 
 @dataclass(frozen=True, eq=False)
 class Raised(Symbol):
-    """An exception that the program created and has not raised yet."""
+    """An exception that the program created. ``value`` is the value of a StopIteration."""
 
     error: BaseException
+    value: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Class(Symbol):
+    """A followed class."""
+
+    real: type
+
+
+@dataclass(eq=False)
+class Instance(Symbol):
+    """An object of a followed class, with its attributes as values of the interpreter.
+
+    ``outside`` is the object itself if it exists before the run. Its attributes are read on first use.
+    """
+
+    cls: Class
+    fields: dict[str, Any]
+    outside: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Method(Symbol):
+    """A followed function bound to an instance or a class."""
+
+    function: Function
+    receiver: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Super(Symbol):
+    """The value of ``super()``: the methods of ``instance`` after ``cls`` in its resolution order."""
+
+    cls: type
+    instance: Instance
+
+
+@dataclass(eq=False)
+class Running(Symbol):
+    """A generator of a followed function, between two of its ``yield`` expressions."""
+
+    steps: Any
+    name: str
+    #: One of new, waiting, running, closing and finished.
+    state: str = "new"
 
 
 def _special() -> dict[int, str]:
     """Return the builtins and numpy objects that the interpreter handles itself, by identity."""
     names = (
         "all any bool dict enumerate filter isinstance iter list map max min print range reversed set sorted"
-        " str sum tuple type zip frozenset len"
+        " str sum super tuple type zip frozenset len next"
     )
     table = {id(getattr(builtins, name)): name for name in names.split()}
     table |= {id(np): "numpy", id(np.random): "numpy.random", id(np.linalg): "numpy.linalg", id(math): "math"}
@@ -192,6 +244,8 @@ def assigned_names(node: Any) -> tuple[frozenset[str], frozenset[str]]:
             continue
         if isinstance(part, ast.Lambda):
             continue
+        if isinstance(part, ast.ExceptHandler) and part.name is not None:
+            local.add(part.name)
         if isinstance(part, ast.Nonlocal):
             free |= set(part.names)
         if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store | ast.Del):

@@ -990,7 +990,25 @@ def overflow_of_exp(data, rng):
 def raises_by_itself(data, rng):
     o = data.sum() + rng.laplace(0, 1)
     if o > 8:
+        int("five")
+        return data.sum()
+    return o
+
+
+@fine(BITS4)
+def an_index_out_of_range_ends_the_run(data, rng):
+    o = data.sum() + rng.laplace(0, 1)
+    if o > 8:
         [0][int(5)]
+        return data.sum()
+    return o
+
+
+@bad(BITS4)
+def an_index_within_the_range_does_not(data, rng):
+    o = data.sum() + rng.laplace(0, 1)
+    if o > 8:
+        [0][int(-1)]
         return data.sum()
     return o
 
@@ -1209,7 +1227,7 @@ def distribution_of_numbers_that_it_refuses(coins, data):
     return coins.observe(NoisyArgmax(data.sum(axis=0), Laplace(scale=2**63)), site="place")
 
 
-@bad(ROW)
+@fine(ROW)
 def distribution_that_only_the_server_sees(coins, data):
     return coins.observe(NoisyArgmax(data.sum(axis=0), Laplace(scale=2)), site="place", to=SERVER)
 
