@@ -7,8 +7,8 @@ noise, and ``releases``. It also has ``tree``, the complete tree of its public d
 comparisons, with ``cells`` as ``program_t0`` reads them. No bound is read from the record: every step is
 derived again.
 
-Statement. For all declared data, all neighbours and all outcomes, the joint distribution of everything that
-is released, revealed, returned or yielded satisfies the derived bound.
+Statement. For all declared data, all neighbours and all outcomes, the joint distribution of everything in the
+view that is released, revealed, returned or yielded satisfies the derived bound.
 
 Proof. On one path both sides make the same releases of equal distributions. Given earlier outcomes, a release
 of cost c changes the density of its outcome by at most e^c (or is c-zCDP), so costs add along a path
@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -33,6 +33,7 @@ from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 from dpaudit.kernel.values.polynomials import Poly
 from dpaudit.kernel.values.releases import Drawn, cost_of, most_expensive, scale_of
 from dpaudit.kernel.values.steps import derive
+from dpaudit.kernel.values.views import read_view
 
 __all__ = [
     "PROOF",
@@ -47,7 +48,7 @@ __all__ = [
     "setting_of",
 ]
 
-PARTS = {"proof", "data", "adjacency", "nodes", "draws", "releases", "tree", "cells"}
+PARTS = {"proof", "data", "adjacency", "view", "nodes", "draws", "releases", "tree", "cells"}
 MAX_NODES = 200_000
 EVENT = re.compile(r"(draw|hidden|release) (\d{1,9})(?: (\d{1,9}))?", re.ASCII)
 HUGE = re.compile(r"\s*[-+]?[\d_.]*[eE][-+]?[\d_]{4,}\s*", re.ASCII)
@@ -65,17 +66,19 @@ class Checked:
     """The bounds that a record proves for all neighbours.
 
     ``epsilon`` is None if there is Gaussian noise. ``mu_squared`` is None if there is any other noise.
-    ``rho`` always bounds the whole program.
+    ``rho`` always bounds the whole program. ``adaptive`` says whether the bounds also hold for data that are
+    chosen in view of earlier outcomes (see ``views``).
     """
 
     epsilon: Fraction | None
     rho: Fraction
     mu_squared: Fraction | None
     paths: int
+    adaptive: bool = False
 
 
-def setting_of(data: Any, adjacency: Any) -> Setting:
-    """Return the neighbouring datasets that a certificate covers."""
+def setting_of(data: Any, adjacency: Any, view: Any) -> Setting:
+    """Return the neighbouring datasets and the view that a certificate covers."""
     size, least, group = data.get("size"), data.get("at_least"), adjacency.get("group")
     need(size is None or (type(size) is int and size >= 1), "size must be a positive integer or null")
     need(type(least) is int and least >= 1, "at_least must be a positive integer")
@@ -85,7 +88,7 @@ def setting_of(data: Any, adjacency: Any) -> Setting:
         kind in ("replace-one", "add-remove", "zero-out"),
         "adjacency must be replace-one, add-remove or zero-out",
     )
-    return Setting(adjacency=kind, size=size, at_least=least, group=group)
+    return Setting(adjacency=kind, size=size, at_least=least, group=group, view=read_view(view))
 
 
 def read_extent(written: Any) -> int | Poly:
@@ -184,7 +187,7 @@ def _require_once(
     for release in releases:
         number = release.get("draw")
         if number is None:
-            need(release["law"] in ("choice", "response", "bernoulli"), "a release requires noise")
+            need(release["law"] in ("choice", "response", "bernoulli", "reveal"), "a release requires noise")
             continue
         need(type(number) is int and 0 <= number < len(draws), "a release must use noise that was drawn")
         entry = release["entry"]
@@ -236,7 +239,7 @@ def _check(certificate: Any) -> Checked:
     need(certificate.get("proof") == PROOF, f"the certificate must be of the kind {PROOF!r}")
     need(certificate.keys() == PARTS, f"a certificate must have exactly the keys {sorted(PARTS)}")
     require_declared(certificate["data"], certificate["adjacency"], certificate["nodes"])
-    s = setting_of(certificate["data"], certificate["adjacency"])
+    s = setting_of(certificate["data"], certificate["adjacency"], certificate["view"])
     infos = derived(s, certificate["nodes"])
     used = sorted({int(name[1:]) for node in certificate["tree"] for name in _symbols(node)})
     names = tuple(f"x{k}" for k in used)
@@ -247,6 +250,7 @@ def _check(certificate: Any) -> Checked:
     need(all(type(k) is int for k in members), "the paths of a cell must be integers")
     need(sorted(members) == list(range(len(paths))), "each path must be in exactly one cell")
     points: list[Cost] = []
+    adaptive = True
     for written in certificate["cells"]:
         cell = tree.cell(written, paths)
         costs = path_costs(s, infos, cell.path.events, certificate)
@@ -257,7 +261,12 @@ def _check(certificate: Any) -> Checked:
             not (cell.path.draws and any(rho for _, rho in costs)),
             "hidden noise cannot be combined with Gaussian releases",
         )
-    return concluded(points, len(paths))
+        need(
+            not cell.path.draws or not _reveals(cell.path, certificate),
+            "hidden noise cannot be combined with private values that are revealed to others than the view",
+        )
+        adaptive = adaptive and not cell.path.draws
+    return replace(concluded(points, len(paths)), adaptive=adaptive)
 
 
 def concluded(points: Sequence[Cost], paths: int) -> Checked:
@@ -270,6 +279,15 @@ def concluded(points: Sequence[Cost], paths: int) -> Checked:
         rho,
         2 * rho if normal else None,
         paths,
+    )
+
+
+def _reveals(path: Any, tables: Any) -> bool:
+    """Return whether a path reveals a private value without noise."""
+    found = [EVENT.fullmatch(event[1]) for event in path.events if event[0] == "show"]
+    return any(
+        one and one.group(1) == "release" and tables["releases"][int(one.group(2))]["law"] == "reveal"
+        for one in found
     )
 
 

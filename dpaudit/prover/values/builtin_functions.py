@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.prover.values.audiences import user_of
 from dpaudit.prover.values.containers import Containers
 from dpaudit.prover.values.functions import Accepted
 from dpaudit.prover.values.matrices import shape_value
@@ -58,6 +59,8 @@ class BuiltinFunctions(Containers):
         run, name = self.run, named.name
         if name == "distribution":
             return make_distribution(run, named.real, arguments, options)
+        if name == "user":
+            return user_of(run, arguments, options)
         if name == "selection":
             return make_selection(run, arguments, options)
         if name == "default_rng":

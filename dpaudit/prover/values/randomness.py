@@ -13,10 +13,11 @@ import numpy as np
 from dpaudit import distributions as distributions
 from dpaudit.core.exact import exact as exact_number
 from dpaudit.core.harness import installed_folders, is_harness_file
-from dpaudit.core.views import PUBLIC, Principal
+from dpaudit.core.views import PUBLIC
 from dpaudit.kernel.values.elementwise import whole_limit
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.polynomials import Poly, upper_root
+from dpaudit.prover.values.audiences import audience_of
 from dpaudit.prover.values.numpy_rules import place_of_rule
 from dpaudit.prover.values.operations import (
     add_to_output,
@@ -379,29 +380,32 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
     except TypeError as error:
         run.refuse(f"coins.{name}: {error}")
     given = dict(bound.arguments)
-    to = given.get("to")
-    if to is not None and not (type(to) is Principal and to == PUBLIC):
-        run.refuse("a release to another recipient than the public is not supported")
+    people = audience_of(run, given.get("to"))
     if not isinstance(given["site"], str):
         run.refuse("site must be a string")
     if name == "reveal":
         value = given["value"]
-        add_to_output(run, value)
+        add_to_output(run, value, None if PUBLIC in people else sorted(one.name for one in people))
         if run.generator is not None:
-            run.plain(run.generator.reveal, _real(value), site=given["site"])
+            run.plain(run.generator.reveal, _real(value), site=given["site"], to=people)
         return value
     distribution = given["noise" if name == "release" else "distribution"]
     if isinstance(distribution, Selection) and name == "observe":
         if run.generator is not None:  # a run on real data draws real numbers
             real = distributions.NoisyArgmax(_real(distribution.scores), _distribution_of(distribution.noise))
-            return run.plain(run.generator.observe, real, site=given["site"])
+            return run.plain(run.generator.observe, real, site=given["site"], to=people)
         return _select(run, distribution)
     if not isinstance(distribution, Distribution):
         run.refuse("coins require a distribution of dpaudit, such as Laplace(scale=2)")
     if run.generator is not None:  # a run on real data draws real numbers
         value = [_real(given["value"])] if name == "release" else []
+        recipients = {} if name == "draw" else {"to": people}
         return run.plain(
-            getattr(run.generator, name), *value, _distribution_of(distribution), site=given["site"]
+            getattr(run.generator, name),
+            *value,
+            _distribution_of(distribution),
+            site=given["site"],
+            **recipients,
         )
     if distribution.distribution == "bernoulli":
         return _coin(run, distribution, name)

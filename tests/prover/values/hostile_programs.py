@@ -1209,7 +1209,7 @@ def distribution_of_numbers_that_it_refuses(coins, data):
     return coins.observe(NoisyArgmax(data.sum(axis=0), Laplace(scale=2**63)), site="place")
 
 
-@bad(ROW)
+@fine(ROW)
 def distribution_that_only_the_server_sees(coins, data):
     return coins.observe(NoisyArgmax(data.sum(axis=0), Laplace(scale=2)), site="place", to=SERVER)
 
