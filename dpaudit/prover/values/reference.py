@@ -150,6 +150,7 @@ REFERENCE: dict[str, Callable[..., Any]] = {
     "all": _over(np.all),
     "norm": _norm,
     "stack": lambda p, *parts: np.stack([np.asarray(part) for part in parts]).astype(KINDS[p["kind"]]),
+    "gather": lambda p, place, *rows: np.stack([np.asarray(row) for row in rows])[place],
     "columns": lambda p, *parts: np.concatenate(parts, axis=1),
     "matrix": _matrix,
     "outer": lambda p, a, b: (
