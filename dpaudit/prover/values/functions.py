@@ -344,6 +344,14 @@ KEEPS_KIND = (
 def _outcome_shape(accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
     if accepted.shape == "scalar":
         return () if len(arguments) == 1 and not options else None
+    if accepted.name in ("np.reshape", "reshape") and arguments and not options:
+        shape, new = shape_of(arguments[0]), [unwrapped(argument) for argument in arguments[1:]]
+        if shape is None or not all(isinstance(n, int) for n in shape) or symbols_in(new):
+            return None
+        try:
+            return np.empty(shape, np.int8).reshape(*new).shape
+        except (TypeError, ValueError):
+            return None
     if accepted.shape == "square":  # an inverse, or the solution for a vector
         shapes = [shape_of(argument) for argument in arguments]
         known = None not in shapes and not options and len(shapes[0] or ()) == 2

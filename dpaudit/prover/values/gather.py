@@ -18,6 +18,17 @@ __all__ = ["gathered"]
 MAX_ROWS = 256
 
 
+def _stacked(run: Run, table: Any) -> list[Private]:
+    """Return the rows that were stacked to a table, whose norms are smaller than those of the table."""
+    if not isinstance(table, Private):
+        return []
+    op, ids, params = run.record.nodes[table.node]
+    infos = [run.record.infos[k] for k in ids]
+    if op != "stack" or any(info.records or info.kind != params["kind"] for info in infos):
+        return []
+    return [Private(k, info, run.samples[k]) for k, info in zip(ids, infos, strict=True)]
+
+
 def gathered(run: Run, value: Any, keys: Sequence[Any], index: Callable[[Run, Any, Any], Any]) -> Any:
     """Return ``value[place]`` for a private integer place, or None if this is another kind of indexing."""
     inner, place = content(value), content(keys[0])
@@ -30,7 +41,7 @@ def gathered(run: Run, value: Any, keys: Sequence[Any], index: Callable[[Run, An
         return None
     if not 1 <= shape[0] <= MAX_ROWS:
         run.refuse(f"a table with a private index must have 1 to {MAX_ROWS} rows, got {shape[0]}")
-    rows = [index(run, value, k) for k in range(shape[0])]
+    rows = _stacked(run, inner) or [index(run, value, k) for k in range(shape[0])]
     found = run.value(run.step("gather", [place, *rows], {}))
     for array in (value, found):  # a row at one place is a view of the table
         if isinstance(array, Array):

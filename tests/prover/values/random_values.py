@@ -173,6 +173,8 @@ def _matrix(p: Any, pair: Pair, side: int, m: Any, v: Any) -> Any:
 
 
 def _outer(p: Any, pair: Pair, side: int, a: Any, b: Any) -> Any:
+    if p.get("records") == 0:
+        return np.outer(a, b)
     found = [np.multiply.outer(u, v) for u, v in zip(a, b, strict=True)]
     return np.array(found, dtype=float).reshape(len(a), *a.shape[1:], *b.shape[1:])
 
@@ -236,7 +238,7 @@ COMPUTED: dict[str, Callable[..., Any]] = {
     "rows": _always(lambda a: a),  # replaced below: needs its parameters
     "pick": _pick,
     "stack": _stack,
-    "columns": _always(lambda *parts: np.concatenate(parts, axis=1)),
+    "columns": _always(lambda *parts: np.concatenate(parts, axis=-1)),
     "matrix": _matrix,
     "outer": _outer,
     "one_hot": lambda p, pair, side, a: np.eye(p["k"], dtype=np.int64)[a],
@@ -862,6 +864,9 @@ class Fuzz:
                 return self.step(op, parts, {"kind": "f"})
             return self.step(op, parts, {"kind": r.choice("if")})
         if op == "columns":
+            if r.random() < 0.3:
+                vectors = [self.some(lambda info: not info.records and len(info.shape) == 1) for _ in (0, 1)]
+                return self.step(op, vectors, {})
             a = self.some(lambda info: info.records == 1 and len(info.shape) == 2)
             parts = [
                 a,
@@ -873,6 +878,10 @@ class Fuzz:
             return self.step(op, parts, {})
         if op == "matrix":
             return self.matrix()
+        if op == "outer" and r.random() < 0.3:
+            a = self.some(lambda info: not info.records and len(info.shape) == 1 and info.kind == "f")
+            b = a if r.random() < 0.5 else self.some(lambda info: not info.records and len(info.shape) == 1)
+            return self.step(op, [a, b], {"records": 0})
         if op == "outer":
             a = self.some(lambda info: info.records == 1 and info.kind == "f")
             return self.step(
