@@ -18,6 +18,7 @@ from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import BrokenHarnessError, InvalidParameterError, MechanismError, RefutedError
 from dpaudit.core.exact import in_figures
 from dpaudit.core.verdicts import VerdictKind
+from dpaudit.core.views import PUBLIC, View
 from dpaudit.prover.values.aim import aimed
 from dpaudit.prover.values.cross_check import RecordingCoins
 from dpaudit.prover.values.explain import explained
@@ -159,7 +160,7 @@ def audit(
         ``function(data, rng)`` with a ``numpy.random.Generator``, ``function(coins, data)``, or
         ``function(data)`` with a generator of its own.
     claim : PureDP, ApproxDP, ZeroConcentratedDP or GaussianDP
-        The claim, in the public view.
+        The claim. Only a claim in the public view is attacked too.
     data : Records or Table
         The declaration of the data.
     files : sequence of str
@@ -229,6 +230,8 @@ def audit(
 
 def _why_unrefutable(claim: PrivacyClaim) -> str:
     """Return the reason why no sample can refute a claim, or an empty text. The claim can still be proved."""
+    if claim.view != View.of(PUBLIC):
+        return f"an attack compares the whole output, which is more than {claim.view} sees"
     try:
         family_of(claim)
     except InvalidParameterError as error:

@@ -19,11 +19,14 @@ _SETTING = {
 }
 
 
-def require_provable(claim: Any, kinds: tuple[type[PrivacyClaim], ...]) -> None:
+def require_provable(
+    claim: Any, kinds: tuple[type[PrivacyClaim], ...], *, stated: tuple[str, ...] = ()
+) -> None:
     """Raise ``InvalidParameterError`` for a claim of another kind, or in a setting that the kernel refuses.
 
     The kernel's own table decides (``claim_t0.ASKED``), so that nothing is called verified here that a check
-    of the certificate would refuse for this claim.
+    of the certificate would refuse for this claim. ``stated`` names the fields that a certificate
+    states itself.
     """
     if not isinstance(claim, kinds):
         raise InvalidParameterError(
@@ -33,7 +36,7 @@ def require_provable(claim: Any, kinds: tuple[type[PrivacyClaim], ...]) -> None:
     about = claim.to_json()
     for name, words in _SETTING.items():
         wanted, _ = ASKED[name]
-        if about[name] != wanted:
+        if name not in stated and about[name] != wanted:
             raise InvalidParameterError(
                 f"a proof requires {words}, got {claim!r}. An audit supports other claims.",
                 code="E-CLAIM-NOT-PROVABLE",

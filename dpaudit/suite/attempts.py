@@ -16,12 +16,11 @@ import numpy as np
 
 from dpaudit.core import data as declared
 from dpaudit.core.claims import PrivacyClaim, PureDP
-from dpaudit.core.claims.base import Adversary, Model, Unit
+from dpaudit.core.claims.base import Model, Unit
 from dpaudit.core.errors import DpauditError
 from dpaudit.core.evidence import Certificate, Evidence, ProgramProof
 from dpaudit.core.harness import installed_folders, is_harness_file
 from dpaudit.core.suite import Run
-from dpaudit.core.views import PUBLIC, View
 from dpaudit.prover.values.prove import prove_values
 from dpaudit.replay import domains
 from dpaudit.replay.audit import PrivacyAudit
@@ -82,15 +81,13 @@ def why_unproved(audit: PrivacyAudit, run: Run) -> str:
 
 
 def _followed_claim(claim: PrivacyClaim) -> Any:
-    """Return the claim, or the nearest one that a proof can cover: events, everybody, the public view."""
+    """Return the claim, or the nearest one that a proof can cover: events, everybody, ideal numbers."""
     if not provable(claim):
         return PureDP(epsilon=1, adjacency=claim.adjacency)
     return replace(
         claim,
-        view=View.of(PUBLIC),
         unit=Unit.EVENT,
         model=Model.IDEAL,
-        adversary=Adversary.OBLIVIOUS,
         participation="everybody",
     )
 

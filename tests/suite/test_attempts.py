@@ -59,7 +59,7 @@ def audit(program: Any, claim: Any = None) -> PrivacyAudit:
     ("tried", "word"),
     [
         (audit(sum_of_a_rank), "partition"),
-        (audit(to_the_server, PureDP(epsilon=1, view=View.of(SERVER))), "another recipient"),
+        (audit(to_the_server, PureDP(epsilon=1, view=View.of(SERVER))), "pass prove=Records"),
         (audit(Program()), "class Program"),
         (audit(lambda coins, data: str(coins)), "test_attempts.py:"),
     ],

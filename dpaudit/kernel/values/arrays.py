@@ -477,16 +477,18 @@ def stack(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, An
 
 
 def columns(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Join row-local matrices of the same records along the second axis."""
+    """Join row-local matrices of the same records, or vectors, along the last axis."""
+    need(infos, "joined columns must be at least one")
+    lead = infos[0].records
     need(
-        all(info.records == 1 and len(info.shape) == 2 for info in infos),
-        "joined columns must be matrices with one row per record",
+        lead in (0, 1) and all(info.records == lead and len(info.shape) == lead + 1 for info in infos),
+        "joined columns must be vectors, or matrices with one row per record",
     )
     need(
-        len({(info.shape[0], repr(info.aligned)) for info in infos}) == 1,
+        len({(info.shape[:lead], repr(info.aligned)) for info in infos}) == 1 or not lead,
         "joined columns must belong to the same records",
     )
-    widths = [info.shape[1] for info in infos]
+    widths = [info.shape[lead] for info in infos]
     need(all(type(width) is int for width in widths), "joined columns must have a known width")
     lows = [None if info.low is None else -info.low for info in infos]
     below = s.largest_of(*lows)
@@ -496,12 +498,12 @@ def columns(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
     for info in infos:
         support = union(support, info.support)
     found = Info(
-        shape=(infos[0].shape[0], sum(widths)),
+        shape=(*infos[0].shape[:lead], sum(widths)),
         kind="f" if "f" in kinds else "i" if "i" in kinds else "b",
         low=None if below is None else -below,
         high=s.largest_of(*[info.high for info in infos]),
-        records=1,
-        aligned=infos[0].aligned,
+        records=lead,
+        aligned=infos[0].aligned if lead else None,
         change1=total(*[info.change1 for info in infos]),
         change2=total(*[info.change2 for info in infos]),
         change=s.largest_of(*[info.change for info in infos]),
@@ -605,10 +607,15 @@ def _matrix_norms(values: Constants, r: int, k: int) -> tuple[Fraction, Fraction
 
 
 def outer(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Bound the outer products of the rows of both operands, whose sum over records is X.T @ Y."""
-    a, b = infos
+    """Bound the outer products of the rows of both operands, whose sum over records is X.T @ Y.
+
+    With ``records=0`` the operands are two vectors, and the same bounds hold for their outer product.
+    """
+    (a, b), lead = infos, p.get("records", 1)
+    same = repr(a.aligned) == repr(b.aligned) and a.shape[:1] == b.shape[:1]
+    vectors = lead == 0 and len(a.shape) == len(b.shape) == 1
     need(
-        a.records == b.records == 1 and repr(a.aligned) == repr(b.aligned) and a.shape[0] == b.shape[0],
+        a.records == b.records == lead and (vectors or (lead == 1 and same)),
         "X.T @ Y requires rows of the same records",
     )
     need(
@@ -622,12 +629,12 @@ def outer(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, An
     if ids[0] == ids[1]:  # |gg' - hh'|^2 = |g|^4 + |h|^4 - 2 (g.h)^2
         change2 = times(2, a.norm2, a.norm2)
     found = Info(
-        shape=(a.shape[0], *a.shape[1:], *b.shape[1:]),
+        shape=(*a.shape, *b.shape[lead:]),
         kind="f",
         low=low,
         high=high,
-        records=1,
-        aligned=a.aligned,
+        records=lead,
+        aligned=a.aligned if lead else None,
         change1=None,
         change2=change2,
         change=total(times(top_a, b.change), times(top_b, a.change)),

@@ -7,8 +7,8 @@ noise, and ``releases``. It also has ``tree``, the complete tree of its public d
 comparisons, with ``cells`` as ``program_t0`` reads them. If the program opens channels, ``channels`` holds
 their parameters. No bound is read from the record: every step is derived again.
 
-Statement. For all declared data, all neighbours and all outcomes, the joint distribution of everything that
-is released, revealed, returned or yielded satisfies the derived bound.
+Statement. For all declared data, all neighbours and all outcomes, the joint distribution of everything in the
+view that is released, revealed, returned or yielded satisfies the derived bound.
 
 Proof. On one path both sides make the same releases of equal distributions. Given earlier outcomes, a release
 of cost c changes the density of its outcome by at most e^c (or is c-zCDP), so costs add along a path
@@ -22,7 +22,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -35,6 +35,7 @@ from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 from dpaudit.kernel.values.polynomials import Poly
 from dpaudit.kernel.values.releases import Drawn, cost_of, drawn_of, most_expensive
 from dpaudit.kernel.values.steps import derive
+from dpaudit.kernel.values.views import read_view
 
 __all__ = [
     "PROOF",
@@ -49,7 +50,7 @@ __all__ = [
     "setting_of",
 ]
 
-PARTS = {"proof", "data", "adjacency", "nodes", "draws", "releases", "tree", "cells"}
+PARTS = {"proof", "data", "adjacency", "view", "nodes", "draws", "releases", "tree", "cells"}
 MAX_NODES = 200_000
 EVENT = re.compile(r"(draw|hidden|release|channel|ask) (\d{1,9})(?: (\d{1,9}))?", re.ASCII)
 HUGE = re.compile(r"\s*[-+]?[\d_.]*[eE][-+]?[\d_]{4,}\s*", re.ASCII)
@@ -68,11 +69,14 @@ class Checked:
 
     ``epsilon``, ``rho`` and ``mu_squared`` are the bounds of all costs, and None where there is no such
     bound: ``epsilon`` with Gaussian noise, ``mu_squared`` with any other noise, all with a mechanism.
+    ``adaptive`` says whether the bounds also hold for data that are chosen in view of earlier outcomes (see
+    ``views``).
     """
 
     costs: tuple[Cost, ...]
     paths: int
     gaussian: bool = True
+    adaptive: bool = False
 
     @property
     def mechanisms(self) -> bool:
@@ -96,8 +100,8 @@ class Checked:
         return 2 * self.rho if normal and self.rho is not None else None
 
 
-def setting_of(data: Any, adjacency: Any) -> Setting:
-    """Return the neighbouring datasets that a certificate covers."""
+def setting_of(data: Any, adjacency: Any, view: Any) -> Setting:
+    """Return the neighbouring datasets and the view that a certificate covers."""
     size, least, group = data.get("size"), data.get("at_least"), adjacency.get("group")
     need(size is None or (type(size) is int and size >= 1), "size must be a positive integer or null")
     need(type(least) is int and least >= 1, "at_least must be a positive integer")
@@ -107,7 +111,7 @@ def setting_of(data: Any, adjacency: Any) -> Setting:
         kind in ("replace-one", "add-remove", "zero-out"),
         "adjacency must be replace-one, add-remove or zero-out",
     )
-    return Setting(adjacency=kind, size=size, at_least=least, group=group)
+    return Setting(adjacency=kind, size=size, at_least=least, group=group, view=read_view(view))
 
 
 def read_extent(written: Any) -> int | Poly:
@@ -273,7 +277,7 @@ def _check(certificate: Any) -> Checked:
     named = certificate.keys() - {"channels"}
     need(named == PARTS, f"a certificate must have exactly the keys {sorted(PARTS)}, and may have channels")
     require_declared(certificate["data"], certificate["adjacency"], certificate["nodes"])
-    s = setting_of(certificate["data"], certificate["adjacency"])
+    s = setting_of(certificate["data"], certificate["adjacency"], certificate["view"])
     infos = derived(s, certificate["nodes"])
     used = sorted({int(name[1:]) for node in certificate["tree"] for name in _symbols(node)})
     names = tuple(f"x{k}" for k in used)
@@ -284,6 +288,7 @@ def _check(certificate: Any) -> Checked:
     need(all(type(k) is int for k in members), "the paths of a cell must be integers")
     need(sorted(members) == list(range(len(paths))), "each path must be in exactly one cell")
     points: list[Cost] = []
+    adaptive = True
     for written in certificate["cells"]:
         cell = tree.cell(written, paths)
         costs = path_costs(s, infos, cell.path.events, certificate)
@@ -294,14 +299,28 @@ def _check(certificate: Any) -> Checked:
             not (cell.path.draws and any(cost.rho or cost.mechanisms for cost in costs)),
             "hidden noise cannot be combined with releases that have no pure bound",
         )
+        need(
+            not cell.path.draws or not _reveals(cell.path, certificate),
+            "hidden noise cannot be combined with private values that are revealed to others than the view",
+        )
+        adaptive = adaptive and not cell.path.draws
     # Discrete Gaussian noise has the zCDP bound of Gaussian noise, but not its trade-off curve.
     discrete = any(release["law"] == "discrete-gaussian" for release in certificate["releases"])
-    return concluded(points, len(paths), gaussian=not discrete)
+    return replace(concluded(points, len(paths), gaussian=not discrete), adaptive=adaptive)
 
 
 def concluded(costs: Sequence[Cost], paths: int, *, gaussian: bool = True) -> Checked:
     """Return what follows from the costs of all ``paths`` paths. Only Gaussian noise has a bound on mu."""
     return Checked(tuple(sorted(maximal(costs))), paths, gaussian)
+
+
+def _reveals(path: Any, tables: Any) -> bool:
+    """Return whether a path reveals a private value without noise."""
+    found = [EVENT.fullmatch(event[1]) for event in path.events if event[0] == "show"]
+    return any(
+        one and one.group(1) == "release" and tables["releases"][int(one.group(2))]["law"] == "reveal"
+        for one in found
+    )
 
 
 def _symbols(node: Any) -> list[str]:

@@ -41,7 +41,8 @@ ASSUMED = (
     "the data are finite",
     "integer arrays hold fewer than 2^31 records; integer arithmetic is checked to fit 64 bits",
     "the data are what is declared: container, type, domain, number of records",
-    "the adversary sees what is released, revealed, printed, returned or raised",
+    "the adversary sees what is released, printed, returned or raised, and what is revealed to its view",
+    "record k, counted from 0, is the data of user(k), if a view or an audience names users",
     "the adversary does not see time, memory or warnings",
     "noise is drawn independently from the exact distribution that is named",
     "Python and numpy do what their documentation says for the accepted functions",
@@ -73,7 +74,10 @@ def require_match(
     wanted = {
         "adjacency": (adjacency["kind"], "the certificate covers these neighbours"),
         "unit": (unit, f"{adjacency['group']} records change at once"),
+        "view": (proof["body"]["view"], "the certificate covers this view"),
     }
+    if checked.adaptive and claim.get("adversary") == "adaptive":
+        wanted["adversary"] = ("adaptive", "the record has no hidden noise")
     require_asked(claim, {**ASKED, **wanted}, types)
     for name in [name.removesuffix("_exact") for name in claim if name.endswith("_exact")]:
         number_of(claim, name)

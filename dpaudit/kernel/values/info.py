@@ -25,6 +25,7 @@ from operator import mul
 from typing import Any
 
 from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Bounds, Poly, times, total, upper_root
+from dpaudit.kernel.values.views import PUBLIC_VIEW, Support, View
 
 __all__ = [
     "Constants",
@@ -40,9 +41,6 @@ __all__ = [
     "need",
     "union",
 ]
-
-#: A superset of the records that a value depends on: ranges (start, stop, step), or ``None`` for all records.
-Support = tuple[tuple[int, int | None, int], ...] | None
 
 #: (node, low, high, low is open, high is open). The value changes only if the node's value for the changed
 #: record is in the interval, before or after the change. A row of a row-local value is 0 unless its record's
@@ -65,7 +63,8 @@ class Setting(Bounds):
     """The neighbouring datasets that a proof covers.
 
     ``adjacency`` is ``replace-one``, ``add-remove`` or ``zero-out``. ``size`` is the number of records, or
-    ``None`` for every number from ``at_least``. Up to ``group`` records may change at once.
+    ``None`` for every number from ``at_least``. Up to ``group`` records may change at once. ``view`` is the
+    adversary's view.
     """
 
     adjacency: str = "replace-one"
@@ -73,6 +72,7 @@ class Setting(Bounds):
     at_least: int = 1
     group: int = 1
     low: dict[str, Fraction] = field(default_factory=dict)
+    view: View = PUBLIC_VIEW
 
     def __post_init__(self) -> None:
         self.low = {"N": Fraction(max(self.at_least, 1)), **self.low}

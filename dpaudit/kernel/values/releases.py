@@ -1,9 +1,11 @@
 """Compute the largest cost of the releases of one path for any record, as a pure epsilon and a rho.
 
 A release is an object. ``law`` names the distribution (laplace, discrete-laplace, gaussian,
-discrete-gaussian, argmax, choice, response, bernoulli, table or k-ary), and ``node`` is the released step.
-The other keys depend on the distribution. ``draw`` is the number of the noise draw on the path. ``entry`` is
-the position in it, or ``None`` for the whole draw. ``factor`` multiplies the noise.
+discrete-gaussian, argmax, choice, response, bernoulli, table, k-ary, or one of ``shares``), and ``node`` is
+the released step. The other keys depend on the distribution. ``draw`` is the number of the noise draw on the
+path. ``entry`` is the position in it, or ``None`` for the whole draw. ``factor`` multiplies the noise. The
+law ``reveal`` marks a private value that is revealed without noise to the audience ``to``, which must be
+outside the view (see ``views``).
 """
 
 from __future__ import annotations
@@ -62,11 +64,14 @@ def log_above(ratio: Fraction) -> Fraction:
 def cost_of(
     s: Setting, infos: Sequence[Info], releases: Sequence[dict[str, Any]], draws: Sequence[Drawn]
 ) -> list[Part]:
-    """Return one part per release. Separately released entries of the same array share a part."""
+    """Return one part per release with a cost. Separately released entries of the same array share a part."""
     found: list[Part] = []
     entries: dict[tuple[str, int], list[tuple[int, Poly, Info]]] = {}
     for release in releases:
         distribution, info = release["law"], _released(infos, release)
+        if distribution == "reveal":
+            _require_unseen(s, info, release)
+            continue
         if distribution in ("response", "bernoulli"):
             found.append(_response(s, info, release) if distribution == "response" else _bernoulli(s, info))
             continue
@@ -102,6 +107,21 @@ def _released(infos: Sequence[Info], release: dict[str, Any]) -> Info:
     need(type(node) is int and 0 <= node < len(infos), "a release must refer to an existing step")
     found: Info = infos[node]
     return found
+
+
+def _require_unseen(s: Setting, info: Info, release: dict[str, Any]) -> None:
+    """Require that the view never sees a change of a value that is revealed without noise."""
+    names = release["to"]
+    need(
+        isinstance(names, list) and names and all(isinstance(name, str) for name in names),
+        "an audience must be a nonempty list of names",
+    )
+    alone = s.group == 1 and not s.length_is_private
+    need(
+        s.view.misses(names, info.support, one_user_per_record=alone),
+        f"a private value is revealed without noise to {', '.join(names)[:80]}, in the claim's view (under"
+        " joint privacy, a user may only see values of the user's own record and of released values)",
+    )
 
 
 def _scale(s: Setting, info: Info, release: dict[str, Any], draws: Sequence[Drawn]) -> Poly:

@@ -8,10 +8,11 @@ from typing import Any
 from dpaudit.kernel.values.arrays import ARRAYS
 from dpaudit.kernel.values.elementwise import ELEMENTWISE, Rule
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
+from dpaudit.kernel.values.selections import SELECTIONS
 
 __all__ = ["RULES", "derive"]
 
-RULES: dict[str, Rule] = {**ELEMENTWISE, **ARRAYS}
+RULES: dict[str, Rule] = {**ELEMENTWISE, **ARRAYS, **SELECTIONS}
 
 #: Number of operands of each operation. ``None`` means any number.
 OPERANDS = {
@@ -22,6 +23,7 @@ OPERANDS = {
     "where": 3,
     "stack": None,
     "columns": None,
+    "gather": None,
 }
 
 

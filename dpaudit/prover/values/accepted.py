@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.prover.values import numpy_rules as rules
+from dpaudit.prover.values import vectors
 from dpaudit.prover.values.functions import ACCEPTED, METHODS, Accepted, Rule, signature_of
 from dpaudit.prover.values.matrices import shape_value
 from dpaudit.prover.values.operations import (
@@ -164,15 +165,23 @@ _register("shape", lambda run, a: shape_value(run, a), "a")
 _register("size", rules.size_rule, "a")
 # Functions of outcomes and plain values only.
 _register(
-    "arange linspace zeros ones full eye identity tril triu diag outer cumprod prod diff std ptp concatenate"
+    "arange linspace zeros ones full eye identity tril triu diag cumprod prod diff std ptp"
     " hstack vstack tile repeat flip roll cross trace log1p expm1 log2 log10 cbrt sinh cosh tan arcsin arccos"
-    " mod remainder floor_divide ceil isfinite isnan nan_to_num linalg.inv linalg.pinv linalg.cholesky"
+    " mod remainder floor_divide ceil isfinite isnan nan_to_num linalg.cholesky"
     " linalg.det linalg.lstsq linalg.svd linalg.eigvalsh linalg.qr linalg.matrix_rank linalg.slogdet"
-    " linalg.solve linalg.eigh histogram_bin_edges unique argpartition einsum squeeze expand_dims swapaxes"
+    " linalg.eigh histogram_bin_edges unique argpartition einsum squeeze expand_dims swapaxes"
     " transpose broadcast_to atleast_1d atleast_2d allclose array_equal meshgrid geomspace logspace interp"
     " convolve kron hypot arctan2 float_power fabs deg2rad exp2",
     spec="*arguments, **options",
 )
+_register("outer", vectors.outer_rule, "a b", spec="a, b, out=None")
+_register(
+    "concatenate",
+    vectors.concatenate_rule,
+    "arrays axis",
+    spec="arrays, /, axis=0, out=None, *, dtype=None, casting='same_kind'",
+)
+_register("linalg.inv linalg.pinv linalg.solve", spec="*arguments, **options", shape="square", kind="f")
 _register("float64 int64 bool_", spec="*arguments", shape="number")
 
 _of_math = partial(_register, home=math, prefix="math.", shape="number")

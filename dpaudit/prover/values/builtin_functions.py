@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.core.errors import CodedError
+from dpaudit.prover.values.audiences import user_of
 from dpaudit.prover.values.channels import make_channel
 from dpaudit.prover.values.containers import Containers
 from dpaudit.prover.values.functions import Accepted
@@ -67,6 +68,8 @@ class BuiltinFunctions(Containers):
             return make_channel(run, named.real, arguments, options)
         if name == "response":
             return make_response(run, arguments, options)
+        if name == "user":
+            return user_of(run, arguments, options)
         if name == "selection":
             return make_selection(run, arguments, options)
         if name == "default_rng":

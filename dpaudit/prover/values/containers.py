@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.core import views
 from dpaudit.prover.values.accepted import METHODS
 from dpaudit.prover.values.channels import Session, ask, call_kernel, open_channel
 from dpaudit.prover.values.functions import Accepted, call_accepted
@@ -192,7 +193,13 @@ class Containers(Places):
         return run.refuse(f"the attribute {name!r} is not supported")
 
     def _of_module(self, module: Named, name: str) -> Any:
-        homes = {"numpy": np, "numpy.random": np.random, "numpy.linalg": np.linalg, "math": math}
+        homes = {
+            "numpy": np,
+            "numpy.random": np.random,
+            "numpy.linalg": np.linalg,
+            "math": math,
+            "views": views,
+        }
         if module.name not in homes:
             self.run.refuse(f"the attribute {name!r} of {module.name} is not supported")
         home = homes[module.name]

@@ -19,7 +19,7 @@ import numpy as np
 from dpaudit.coins import Sampler
 from dpaudit.coins.base import To
 from dpaudit.core.errors import BrokenHarnessError
-from dpaudit.core.views import PUBLIC
+from dpaudit.core.views import PUBLIC, audience
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.values.interpreter import Interpreter
 from dpaudit.prover.values.operations import content
@@ -31,7 +31,7 @@ __all__ = ["Concrete", "cross_check"]
 
 
 class RecordingCoins(Sampler):
-    """Coins that record all public values."""
+    """Coins that record all values that are released or revealed, with their recipients."""
 
     def __init__(self, rng: Any) -> None:
         super().__init__(rng)
@@ -39,20 +39,20 @@ class RecordingCoins(Sampler):
 
     def observe(self, distribution: Any, *, site: str, to: To = PUBLIC) -> Any:
         """Draw a value and record it."""
-        return self._keep(super().observe(distribution, site=site, to=to))
+        return self._keep(super().observe(distribution, site=site, to=to), to)
 
     def release(self, value: Any, noise: Any, *, site: str, to: To = PUBLIC) -> Any:
         """Release a value with noise and record it."""
         if noise.event_ndim:
             return super().release(value, noise, site=site, to=to)
-        return self._keep(super().release(value, noise, site=site, to=to))
+        return self._keep(super().release(value, noise, site=site, to=to), to)
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
         """Record a value without noise."""
-        return self._keep(value)
+        return self._keep(value, to)
 
-    def _keep(self, value: Any) -> Any:
-        self.shown.append(value)
+    def _keep(self, value: Any, to: To) -> Any:
+        self.shown.append((sorted(str(one) for one in audience(to)), value))
         return value
 
 

@@ -18,7 +18,7 @@ def explained(proof: ValuesProof) -> str:
     record = proof.record
     if record is None:
         return f"{proof.verdict}: {proof.reason}"
-    s = setting_of(record["data"], record["adjacency"])
+    s = setting_of(record["data"], record["adjacency"], record["view"])
     infos = derived(s, record["nodes"])
     rows = [("step", "line", "operation", "shape", "range", "change L1, L2², L∞")]
     for k, ((op, ids, _), info) in enumerate(zip(record["nodes"], infos, strict=True)):

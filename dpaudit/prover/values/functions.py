@@ -344,6 +344,19 @@ KEEPS_KIND = (
 def _outcome_shape(accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
     if accepted.shape == "scalar":
         return () if len(arguments) == 1 and not options else None
+    if accepted.name in ("np.reshape", "reshape") and arguments and not options:
+        shape, new = shape_of(arguments[0]), [unwrapped(argument) for argument in arguments[1:]]
+        if shape is None or not all(isinstance(n, int) for n in shape) or symbols_in(new):
+            return None
+        try:
+            return np.empty(shape, np.int8).reshape(*new).shape
+        except (TypeError, ValueError):
+            return None
+    if accepted.shape == "square":  # an inverse, or the solution for a vector
+        shapes = [shape_of(argument) for argument in arguments]
+        known = None not in shapes and not options and len(shapes[0] or ()) == 2
+        fits = known and len(set(shapes[0] or ())) == 1 and all(len(one or ()) == 1 for one in shapes[1:])
+        return shapes[-1] if fits else None
     if accepted.shape == "number":
         return () if all(shape_of(argument) == () for argument in arguments) else None
     if accepted.shape == "same":

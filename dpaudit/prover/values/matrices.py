@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.kernel.values.polynomials import Poly
+from dpaudit.prover.values.gather import gathered
 from dpaudit.prover.values.operations import (
     LATER,
     binary,
@@ -105,7 +106,8 @@ def matmul(run: Run, a: Any, b: Any) -> Any:
     if isinstance(x, Transposed) or isinstance(y, Transposed):
         return _transposed_by_public(run, a, b, x, y)
     if isinstance(x, Private) or isinstance(y, Private):
-        return _by_public(run, a, b, x, y)
+        found = _one_by_outcome(run, a, b, x, y)
+        return _by_public(run, a, b, x, y) if found is None else found
     return function_of(run, "matmul", operator.matmul, a, b, shape=_product_shape(x, y), kind="f")
 
 
@@ -168,6 +170,34 @@ def _by_public(run: Run, a: Any, b: Any, x: Any, y: Any) -> Any:
     return run.verify(run.value(found), operator.matmul, a, b)
 
 
+def _one_by_outcome(run: Run, a: Any, b: Any, x: Any, y: Any) -> Any:
+    """Follow the product of a private vector or matrix and an outcome or constant, as products and a sum.
+
+    Return None for records, and for products with a rule of their own.
+    """
+    private, other = (x, y) if isinstance(x, Private) else (y, x)
+    shapes = shape_of(x), shape_of(y)
+    if private.info.records or not isinstance(other, Public | np.ndarray):
+        return None
+    kind = other.kind if isinstance(other, Public) else other.dtype.kind
+    if kind != "f" or (isinstance(other, np.ndarray) and len(private.shape) == 1):
+        return None
+    if None in shapes or not all(1 <= len(shape or ()) <= 2 for shape in shapes):
+        return None
+    (left, right), wide = shapes, (len(shapes[0] or ()), len(shapes[1] or ()))
+    if left is None or right is None or left[-1] != right[0]:
+        return None
+    every = slice(None)
+    if wide == (2, 2):
+        product, axis = binary(run, "mul", index(run, a, (every, every, None)), index(run, b, (None,))), 1
+    elif wide == (1, 2):
+        product, axis = binary(run, "mul", index(run, a, (every, None)), b), 0
+    else:
+        product, axis = binary(run, "mul", a, b), wide[0] - 1
+    found = run.step("sum", [run.lift(product)], {"axes": (axis,)})
+    return run.verify(run.value(found), operator.matmul, a, b)
+
+
 def _by_outcome(run: Run, a: Any, b: Any, private: Private, other: Public, left: bool) -> Any:
     info = private.info
     known = other.shape is not None and len(other.shape) == 1 and not left
@@ -193,6 +223,9 @@ def index(run: Run, value: Any, key: Any) -> Any:
     keys = key if isinstance(key, tuple) else (key,)
     if isinstance(inner, list | tuple | dict | str | range):
         return _of_container(run, inner, key)
+    row = gathered(run, value, keys, index)
+    if row is not None:
+        return row
     if isinstance(inner, Private):
         return _of_private(run, value, inner, keys)
     if isinstance(inner, Filtered):

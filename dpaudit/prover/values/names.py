@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.core import views
 from dpaudit.core.views import Principal
 from dpaudit.distributions import NoisyArgmax, RandomisedResponse
 from dpaudit.prover.values.accepted import ACCEPTED
@@ -158,6 +159,10 @@ class Names(Parts):
             return Named(SPECIAL[id(value)], value)
         if id(value) in ACCEPTED and ACCEPTED[id(value)].function is value:
             return ACCEPTED[id(value)]
+        if value is views.user:
+            return Named("user", value)
+        if value is views:
+            return Named("views", value)
         if kind is FunctionType:
             return self._remember(value, self.function(value))
         if isinstance(value, type) and value in DISTRIBUTIONS:

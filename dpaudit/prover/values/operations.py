@@ -18,6 +18,7 @@ import numpy as np
 
 from dpaudit.kernel.values.elementwise import broadcast
 from dpaudit.kernel.values.info import RefusedStepError, magnitude
+from dpaudit.prover.values.audiences import reveal_private
 from dpaudit.prover.values.run import Run, exact, text_of
 from dpaudit.prover.values.samples import apply
 from dpaudit.prover.values.values import (
@@ -841,24 +842,29 @@ def truth(run: Run, value: Any) -> bool:
     return bool(inner)
 
 
-def add_to_output(run: Run, value: Any) -> None:
-    """Add the value to the output of the path."""
+def add_to_output(run: Run, value: Any, to: list[str] | None = None) -> None:
+    """Add the value to the output of the path.
+
+    ``to`` names the recipients of a value that is not public. Only then may it hold private values.
+    """
     inner = content(value)
     if isinstance(inner, list | tuple):
         run.event(f"{type(inner).__name__} of {len(inner)}")
         for item in inner:
-            add_to_output(run, item)
+            add_to_output(run, item, to)
     elif isinstance(inner, dict):
         run.event(f"dict of {len(inner)}")
         for key, item in inner.items():
             add_to_output(run, key)
-            add_to_output(run, item)
+            add_to_output(run, item, to)
     elif (isinstance(inner, Noisy) and inner.released is None and run.hidden and _is_hidden(inner)) or (
         isinstance(inner, Draw) and inner.hidden
     ):
         run.walk._event(("form", run.form(inner)))
     elif isinstance(inner, Condition):
         run.event(f"truth {truth(run, inner)}")
+    elif isinstance(inner, Private) and to is not None:
+        reveal_private(run, inner, to)
     elif isinstance(inner, Private):
         run.refuse(
             "a private value is published without noise"
@@ -866,7 +872,7 @@ def add_to_output(run: Run, value: Any) -> None:
     elif isinstance(inner, Filtered | Transposed | Ranked):
         run.refuse("a private array is published without noise")
     elif _holds_noise(inner) or isinstance(inner, Entries):
-        add_to_output(run, published(run, value))
+        add_to_output(run, published(run, value), to)
     elif isinstance(inner, Public):
         run.event(f"public {text_of(inner.expression)}")
     elif isinstance(inner, Symbol):

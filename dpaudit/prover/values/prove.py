@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.core.claims.base import Adjacency, Unit
+from dpaudit.core.claims.base import Adjacency, Adversary, Unit
 from dpaudit.core.data import EVERY, Records, Table, declared, sample_pair
 from dpaudit.core.errors import BrokenHarnessError, CodedError, InvalidParameterError
 from dpaudit.core.exact import in_figures
@@ -34,6 +34,7 @@ from dpaudit.kernel.values.claim import ASSUMED, ROUNDING
 from dpaudit.kernel.values.costs import guarantees
 from dpaudit.kernel.values.info import RefusedStepError, Setting
 from dpaudit.kernel.values.polynomials import Poly
+from dpaudit.kernel.values.views import read_view
 from dpaudit.prover.alignment import Alignment
 from dpaudit.prover.certificate import merged_fields, written_tree
 from dpaudit.prover.claims import require_provable
@@ -121,7 +122,7 @@ def prove_values(
     program : callable
         ``program(data, rng)``, ``program(coins, data)``, or ``program(data)`` if it creates its generator.
     claim : PureDP, ApproxDP, ZeroConcentratedDP, GaussianDP or RenyiDP
-        The claim, in the public view, for real arithmetic and data fixed in advance.
+        The claim, for real arithmetic and participation of everybody.
     data : Records or Table
         The declaration of the data.
     files : sequence of str
@@ -149,10 +150,12 @@ def prove_values(
     until = time.monotonic() + seconds
     proofs: dict[tuple[bool, bool], ValuesProof] = {}
     reasons: dict[tuple[bool, bool], str] = {}
-    order = [(False, True), (False, False), (True, True)]
+    order = [(False, True), (False, False)]
+    if claim.adversary is Adversary.OBLIVIOUS:  # a proof with hidden noise requires data fixed in advance
+        order.append((True, True))
     followed = frozenset({function.__code__.co_filename, *files})
 
-    attempts, may_defer = order, True
+    attempts, may_defer = order, order[-1][0]
     while attempts:
         kind, *attempts = attempts
         attempt = _Attempt(
@@ -190,7 +193,8 @@ def _smaller(bound: Fraction | None, other: Fraction | None) -> bool:
 
 
 def _require(claim: Any, data: Any) -> None:
-    require_provable(claim, (PureDP, ApproxDP, ZeroConcentratedDP, GaussianDP, RenyiDP))
+    kinds = (PureDP, ApproxDP, ZeroConcentratedDP, GaussianDP, RenyiDP)
+    require_provable(claim, kinds, stated=("view", "adversary"))
     if not isinstance(data, Records | Table):
         raise InvalidParameterError(
             f"data must be Records or Table, got {type(data).__name__}.", code="E-DATA-TYPE"
@@ -217,7 +221,12 @@ def _require(claim: Any, data: Any) -> None:
 def _setting(claim: PrivacyClaim, data: Records | Table) -> Callable[[], Setting]:
     size = None if data.size == EVERY else int(data.size)
     return lambda: Setting(
-        low={}, adjacency=claim.adjacency.value, size=size, at_least=data.at_least, group=data.group
+        low={},
+        adjacency=claim.adjacency.value,
+        size=size,
+        at_least=data.at_least,
+        group=data.group,
+        view=read_view(claim.view.to_json()),
     )
 
 
@@ -281,6 +290,7 @@ class _Attempt:
             "proof": PROOF,
             "data": declared(self.data),
             "adjacency": {"kind": self.s.adjacency, "group": self.s.group},
+            "view": self.claim.view.to_json(),
             "nodes": self.record.nodes,
             "draws": self.record.draws,
             "releases": self.record.releases,
@@ -518,6 +528,8 @@ class _Attempt:
     def _judged(self, checked: Checked, certificate: dict[str, Any], scope: str) -> ValuesProof:
         bound, reason = bound_of(checked, self.claim)
         claimed = self.claim.bound
+        if self.claim.adversary is Adversary.ADAPTIVE and not checked.adaptive:
+            bound, reason = None, "a proof with hidden noise requires data that are fixed in advance"
         holds = bound is not None and claimed is not None and bound <= claimed * (1 + ROUNDING)
         if bound is not None and not holds:
             reason = (

@@ -13,11 +13,12 @@ import numpy as np
 from dpaudit import distributions as distributions
 from dpaudit.core.exact import exact as exact_number
 from dpaudit.core.harness import installed_folders, is_harness_file
-from dpaudit.core.views import Principal
+from dpaudit.core.views import PUBLIC
 from dpaudit.kernel.values.elementwise import whole_limit
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.polynomials import Poly, upper_root
 from dpaudit.kernel.values.tables import MAX_ROWS
+from dpaudit.prover.values.audiences import audience_of
 from dpaudit.prover.values.numpy_rules import place_of_rule
 from dpaudit.prover.values.operations import (
     add_to_output,
@@ -435,15 +436,15 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
     """Follow ``coins.draw``, ``coins.release``, ``coins.reveal`` and ``coins.observe``."""
     given = bound_call(run, name, arguments, options)
     if name == "reveal":
-        value = given["value"]
-        add_to_output(run, value)
+        value, people = given["value"], given["to"]
+        add_to_output(run, value, None if PUBLIC in people else sorted(one.name for one in people))
         if run.generator is not None:
-            run.plain(run.generator.reveal, real_argument(value), site=given["site"])
+            run.plain(run.generator.reveal, real_argument(value), site=given["site"], to=people)
         return value
     distribution = given["noise" if name == "release" else "distribution"]
     if isinstance(distribution, Selection | Moved | Symbols) and name == "observe":
         if run.generator is not None:  # a run on real data draws real numbers
-            return run.plain(run.generator.observe, _built(distribution), site=given["site"])
+            return run.plain(run.generator.observe, _built(distribution), site=given["site"], to=given["to"])
         if isinstance(distribution, Selection):
             return _select(run, distribution)
         if isinstance(distribution, Moved):
@@ -453,8 +454,9 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
         run.refuse("coins require a distribution of dpaudit, such as Laplace(scale=2)")
     if run.generator is not None:  # a run on real data draws real numbers
         value = [real_argument(given["value"])] if name == "release" else []
+        to = {"to": given["to"]} if "to" in given else {}
         return run.plain(
-            getattr(run.generator, name), *value, _distribution_of(distribution), site=given["site"]
+            getattr(run.generator, name), *value, _distribution_of(distribution), site=given["site"], **to
         )
     if distribution.distribution == "bernoulli":
         return _coin(run, distribution, name)
@@ -470,7 +472,7 @@ def _scale_in_record(run: Run, distribution: Distribution) -> Any:
 
 
 def bound_call(run: Run, name: str, arguments: list[Any], options: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of a primitive of the coins, whose audience must be the public."""
+    """Return the arguments of a primitive of the coins, with its audience."""
     if name not in COINS:
         run.refuse(f"coins.{name} is not supported (use one of {', '.join(COINS)})")
     try:
@@ -478,10 +480,9 @@ def bound_call(run: Run, name: str, arguments: list[Any], options: dict[str, Any
     except TypeError as error:
         run.refuse(f"coins.{name}: {error}")
     given = dict(bound.arguments)
-    to = given.get("to")
-    if to is not None and type(to) is not Principal:
-        run.refuse("to= requires one recipient")
-    # A release to another recipient counts as public, which only enlarges what the adversary sees.
+    if "to" in COINS[name].parameters:
+        # A release to any audience counts in full, which only enlarges what the adversary sees.
+        given["to"] = audience_of(run, given.get("to"))
     if not isinstance(given["site"], str):
         run.refuse("site must be a string")
     return given

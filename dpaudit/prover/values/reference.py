@@ -150,10 +150,14 @@ REFERENCE: dict[str, Callable[..., Any]] = {
     "all": _over(np.all),
     "norm": _norm,
     "stack": lambda p, *parts: np.stack([np.asarray(part) for part in parts]).astype(KINDS[p["kind"]]),
-    "columns": lambda p, *parts: np.concatenate(parts, axis=1),
+    "gather": lambda p, place, *rows: np.stack([np.asarray(row) for row in rows])[place],
+    "columns": lambda p, *parts: np.concatenate(parts, axis=-1),
     "matrix": _matrix,
     "outer": lambda p, a, b: (
-        a.reshape(*a.shape, *(1,) * (b.ndim - 1)) * b.reshape(b.shape[0], *(1,) * (a.ndim - 1), *b.shape[1:])
+        np.outer(a, b)
+        if p.get("records") == 0
+        else a.reshape(*a.shape, *(1,) * (b.ndim - 1))
+        * b.reshape(b.shape[0], *(1,) * (a.ndim - 1), *b.shape[1:])
     ),
     "one_hot": lambda p, a: (np.asarray(a)[..., None] == np.arange(p["k"])).astype(np.int64),
     "bins": _bins,

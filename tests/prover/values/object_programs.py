@@ -263,7 +263,7 @@ def own_exception(data, rng):
         value = data.sum() + rng.laplace()
         if value > 10:
             raise Overflow("too large")
-    except Overflow as error:
+    except Overflow:
         return 10.0
     else:
         return value
@@ -327,7 +327,7 @@ def private_value_in_a_caught_stop_iteration(data, rng):
 
 @wrong
 def division_by_an_outcome_is_caught(coins, data):
-    k = int(coins.release(int(0), Laplace(scale=1), site="k"))
+    k = int(coins.release(0, Laplace(scale=1), site="k"))
     try:
         1 / k
     except ZeroDivisionError:

@@ -180,6 +180,8 @@ def _matrix(p: Any, pair: Pair, side: int, m: Any, v: Any) -> Any:
 
 
 def _outer(p: Any, pair: Pair, side: int, a: Any, b: Any) -> Any:
+    if p.get("records") == 0:
+        return np.outer(a, b)
     found = [np.multiply.outer(u, v) for u, v in zip(a, b, strict=True)]
     return np.array(found, dtype=float).reshape(len(a), *a.shape[1:], *b.shape[1:])
 
@@ -244,7 +246,7 @@ COMPUTED: dict[str, Callable[..., Any]] = {
     "rows": _always(lambda a: a),  # replaced below: needs its parameters
     "pick": _pick,
     "stack": _stack,
-    "columns": _always(lambda *parts: np.concatenate(parts, axis=1)),
+    "columns": _always(lambda *parts: np.concatenate(parts, axis=-1)),
     "matrix": _matrix,
     "outer": _outer,
     "one_hot": lambda p, pair, side, a: np.eye(p["k"], dtype=np.int64)[a],
@@ -256,6 +258,7 @@ COMPUTED: dict[str, Callable[..., Any]] = {
     "argbest": lambda p, pair, side, a: (np.argmax if p["largest"] else np.argmin)(a, axis=-1),
     "var": lambda p, pair, side, a: np.var(a, ddof=p["ddof"]),
     "softmax": _always(lambda e, total: e / total),
+    "gather": _always(lambda place, *rows: np.stack(rows)[place]),
 }
 COMPUTED["rows"] = lambda p, pair, side, a: a[p["start"] : p["stop"] : p["step"]]
 
@@ -869,6 +872,9 @@ class Fuzz:
                 return self.step(op, parts, {"kind": "f"})
             return self.step(op, parts, {"kind": r.choice("if")})
         if op == "columns":
+            if r.random() < 0.3:
+                vectors = [self.some(lambda info: not info.records and len(info.shape) == 1) for _ in (0, 1)]
+                return self.step(op, vectors, {})
             a = self.some(lambda info: info.records == 1 and len(info.shape) == 2)
             parts = [
                 a,
@@ -880,6 +886,10 @@ class Fuzz:
             return self.step(op, parts, {})
         if op == "matrix":
             return self.matrix()
+        if op == "outer" and r.random() < 0.3:
+            a = self.some(lambda info: not info.records and len(info.shape) == 1 and info.kind == "f")
+            b = a if r.random() < 0.5 else self.some(lambda info: not info.records and len(info.shape) == 1)
+            return self.step(op, [a, b], {"records": 0})
         if op == "outer":
             a = self.some(lambda info: info.records == 1 and info.kind == "f")
             return self.step(
@@ -893,6 +903,8 @@ class Fuzz:
             else:
                 a = self.some(lambda info: info.kind == "i" and info.records > 0)
             return self.step(op, [a], {"k": r.randint(2, 4)})
+        if op == "gather":
+            return self.gather()
         if op == "bins":
             edges = sorted(r.sample([-2, -1, 0, 1, 2, 3], r.randint(2, 4)))
             a = self.some(lambda info: info.records == len(info.shape) and info.kind != "b")
@@ -940,6 +952,21 @@ class Fuzz:
     def clipped(self, a: Value, low: float, high: float) -> Value:
         above = self.ready("maximum", [a, self.constant(low, python=True)], {})
         return self.ready("minimum", [above, self.constant(high, python=True)], {})
+
+    def gather(self) -> Value | None:
+        """Select rows of a constant table for each record, or a row of any table by one private place."""
+        r, k = self.r, self.r.randint(1, 4)
+        a = self.some(lambda info: info.records == len(info.shape) and info.kind != "b")
+        a = self.clipped(a, 0.0, k - r.choice([0.0, 0.5, 1.0, 1.0]))
+        place = self.ready(r.choice(["floor", "trunc", "rint"]), [a], {"kind": "i", "python": False})
+        if r.random() < 0.3:
+            place = self.constant(r.randrange(k))
+        if place.info.records or r.random() < 0.3:
+            table = [[r.choice([-2.0, -1.0, 0.0, 0.5, 3.0]) for _ in range(2)] for _ in range(k)]
+            return self.step("gather", [place, *(self.constant(row) for row in table)], {})
+        first = self.some(lambda info: not info.records and (info.private or r.random() < 0.5))
+        alike = [v for v in self.pool if (v.info.shape, v.info.kind) == (first.info.shape, first.info.kind)]
+        return self.step("gather", [place, first, *r.choices(alike, k=k - 1)], {})
 
     def reshape(self, a: Value) -> Value | None:
         r, shape = self.r, a.info.shape

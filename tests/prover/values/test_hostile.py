@@ -10,7 +10,6 @@ import pytest
 from dpaudit.core.claims import Profile, PureDP
 from dpaudit.core.data import Interval, Records
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.core.views import SERVER, View
 from dpaudit.prover.values.prove import prove_values
 from tests.errors import raises
 from tests.prover.values.hostile_programs import FINE, HOSTILE, Hostile
@@ -71,14 +70,12 @@ PURE, PER_USER = PureDP(epsilon=1), PureDP(epsilon=1, unit="user")
     ("program", "claim", "data", "code"),
     [
         (noisy_sum, Profile(points=[(1, "1/2")]), Records(UNIT), "E-CLAIM-NOT-PROVABLE"),
-        (noisy_sum, PureDP(epsilon=1, view=View.of(SERVER)), Records(UNIT), "E-CLAIM-NOT-PROVABLE"),
         (
             noisy_sum,
             PureDP(epsilon=1, participation="half of all users"),
             Records(UNIT),
             "E-CLAIM-NOT-PROVABLE",
         ),
-        (noisy_sum, PureDP(epsilon=1, adversary="adaptive"), Records(UNIT), "E-CLAIM-NOT-PROVABLE"),
         (noisy_sum, PureDP(epsilon=1, model="as_run"), Records(UNIT), "E-CLAIM-NOT-PROVABLE"),
         (noisy_sum, PURE, [0, 1], "E-DATA-TYPE"),
         (noisy_sum, PURE, Records(UNIT, container="list"), "E-DATA-LIST"),

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from dpaudit.kernel.values import arrays, elementwise, info, releases
+from dpaudit.kernel.values import arrays, elementwise, info, releases, selections
 from dpaudit.kernel.values.steps import RULES
 from tests.prover.values import random_values
 from tests.prover.values.random_values import Fuzz, WrongRuleError
 
 BUDGET = 80  # programs
 
-E, A, B, C = elementwise, arrays, info, releases
+E, A, B, C, S = elementwise, arrays, info, releases, selections
 
 
 @dataclass(frozen=True)
@@ -113,6 +113,12 @@ MUTANTS = [
     one("var", A, "variance", "width * width * by if", "width * width * by * by if"),
     one("var", A, "variance", "width * width * (n - 1) * by * by", "width * width * by * by"),
     one("softmax", A, "softmax", "high=ONE", "high=times(Fraction(1, 2), ONE)", "scores"),
+    one("gather", S, "gather", "s.at_most(place.high, k - 1)", "s.at_most(place.high, k)"),
+    one("gather", S, "gather", "moves = place.private", "moves = False"),
+    one("gather", S, "gather", "norm2=s.largest_of(*[row.norm2 for row in rows])", "norm2=rows[0].norm2"),
+    one("gather", S, "gather", "high=s.largest_of(*[row.high for row in rows])", "high=rows[0].high"),
+    one("gather", S, "gather", "support = place.support if moves else ()", "support: Any = ()"),
+    one("gather", S, "gather", "row.support if row.private else ()", "()", "gather"),
     one("add", E, "add", "apart=_apart(s, frame, a, b)", "apart=True"),
     one("add", E, "add", "rises=all(", "rises=any(", "sum", "add", **ADD_REMOVE),
     one("add", E, "add", "if frame.records and not all(info.private for info in infos):", "if False:", "guard", "add"),
@@ -202,7 +208,8 @@ def caught(mutant: Mutant) -> int | None:
 def test_a_wrong_rule_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random programs detect the mutated rule within the budget."""
     space = mutant.changed()
-    changed = {**space.get("ELEMENTWISE", {}), **space.get("ARRAYS", {})}
+    tables = ("ELEMENTWISE", "ARRAYS", "SELECTIONS")
+    changed = {op: rule for table in tables for op, rule in space.get(table, {}).items()}
     for op in mutant.ops:
         monkeypatch.setitem(RULES, op, changed[op])
     assert caught(mutant) is not None

@@ -185,6 +185,8 @@ CASES = [
     # A record leaves one bin and enters another: |.|_1 and |.|_2^2 move by 2; an added one by 1.
     Case("histogram", SIGNED, [("bins", (0,), {"edges": ["-1", "0", "2"]}), ("sum", (1,), whole(0))], {"change1": 2, "change2": 2, "change": 1}, ("change1", "change2"), corners=(-1, 2)),
     Case("histogram under add-remove", SIGNED, [("bins", (0,), {"edges": ["-1", "0", "2"]}), ("sum", (1,), whole(0))], {"change1": 1, "change2": 1, "rises": True}, setting=ADD),
+    Case("a row of a table", BITS, [const(0, 3), const(1, 1), ("gather", (0, 1, 2), {}), ("sum", (3,), whole(0))], {"change2": 18, "high": 9}, (), {"size": 3}),
+    Case("a row for one record", BITS, [("pick", (0,), {"inside": False, "lead": 0, "places": [0], "shape": ()}), const(3, 0), const(0, 4), ("gather", (1, 2, 3), {})], {"change2": 32, "high": 4, "norm2": 16}, ("high",)),
     Case("bincount", BITS, [("one_hot", (0,), {"k": 2}), ("sum", (1,), whole(0))], {"change1": 2, "change2": 2, "high": 3}, ("change1", "high")),
     Case("softmax", UNIT, [("exp", (0,), {}), ("sum", (1,), whole(0))], {"low": 0, "change": None}),
 ]  # fmt: skip
