@@ -223,10 +223,6 @@ def of_a_truth_value(coins: Any, data: Any) -> Any:
     return coins.channel(GENERAL, site="flags").ask(data.sum() > 3)
 
 
-def to_the_server(coins: Any, data: Any) -> Any:
-    return coins.channel(GENERAL, site="flags", to=SERVER).ask(data.sum())
-
-
 def session_returned(coins: Any, data: Any) -> Any:
     return coins.channel(GENERAL, site="flags")
 
@@ -522,7 +518,7 @@ WRONG = [
     (raw_answer, PureDP(epsilon=9), THREE), (asked_by_data, PureDP(epsilon=9), FEW),
     (same_query_twice, PureDP(epsilon="1/4"), BITS), (an_array, PureDP(epsilon=9), THREE),
     (not_clipped, PureDP(epsilon=9), Records(Anything())), (of_a_truth_value, PureDP(epsilon=9), BITS),
-    (to_the_server, PureDP(epsilon=9), BITS), (session_returned, E1, BITS), (session_as_truth, E1, BITS),
+    (session_returned, E1, BITS), (session_as_truth, E1, BITS),
     (session_compared, E1, BITS), (hidden_scale, PureDP(epsilon=9), BITS),
     (private_threshold, PureDP(epsilon=9), BITS), (released_threshold, PureDP(epsilon="3/4"), THREE),
     (of_overlapping_chunks, PureDP(epsilon="1/4"), STREAM), (of_chunks, PureDP(epsilon="1/4"), BITS),
