@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.core.views import Principal
-from dpaudit.distributions import NoisyArgmax, RandomisedResponse
+from dpaudit.distributions import NoisyArgmax
 from dpaudit.prover.values.accepted import ACCEPTED
 from dpaudit.prover.values.channels import KERNELS, admitted
 from dpaudit.prover.values.functions import Accepted
@@ -42,6 +42,7 @@ from dpaudit.prover.values.scopes import (
     name_of,
 )
 from dpaudit.prover.values.sources import source_of
+from dpaudit.prover.values.tabulated import TABULATED
 from dpaudit.prover.values.values import (
     Array,
     Named,
@@ -140,8 +141,8 @@ class Names(Parts):
             return Named("kernel", value)
         if kind in KERNELS:
             return self._remember(value, admitted(run, value))
-        if value is RandomisedResponse:
-            return Named("response", value)
+        if isinstance(value, type) and value in TABULATED:
+            return Named("tabulated", value)
         if value is NoisyArgmax:
             return Named("selection", value)
         if kind is Principal:

@@ -22,6 +22,7 @@ from dpaudit.core.views import SERVER
 from dpaudit.distributions import (
     AboveThreshold,
     BinaryTree,
+    Categorical,
     DiscreteGaussian,
     DiscreteLaplace,
     Exponential,
@@ -433,6 +434,56 @@ def letter_and_truth(coins: Any, data: Any) -> Any:
     return coins.observe(RandomisedResponse(symbols=4, truth=data[0], epsilon=1), site="r"), data[0]
 
 
+def weighted(coins: Any, data: Any) -> Any:
+    return [coins.observe(Categorical(weights=[1 + x, 4 - x]), site="w") for x in data]
+
+
+def weighted_by_a_sum(coins: Any, data: Any) -> Any:
+    total = data.sum()
+    return coins.observe(Categorical(weights=[total + 5, 20 - total]), site="w")
+
+
+def weighted_by_floats(coins: Any, data: Any) -> Any:
+    chance = 0.25 + 0.125 * float(data[0])
+    return coins.observe(Categorical(probabilities=[chance, 1 - chance]), site="w")
+
+
+def response_of_a_comparison(coins: Any, data: Any) -> Any:
+    return coins.observe(RandomisedResponse(symbols=2, truth=int(data[0] > 1), keep="3/4"), site="w")
+
+
+def constant_weights(coins: Any, data: Any) -> Any:
+    return ["a", "b"][coins.observe(Categorical(weights=[1, 2]), site="w")]
+
+
+def weighted_by_two_records(coins: Any, data: Any) -> Any:
+    return coins.observe(Categorical(weights=[1 + data[0], 4 - data[1]]), site="w")
+
+
+def weighted_to_zero(coins: Any, data: Any) -> Any:
+    return coins.observe(Categorical(weights=[data[0], 4 - data[0]]), site="w")
+
+
+def weighted_twice(coins: Any, data: Any) -> Any:
+    return [coins.observe(Categorical(weights=[1 + data[0], 4 - data[0]]), site="w") for _ in range(2)]
+
+
+def negative_weights(coins: Any, data: Any) -> Any:
+    return coins.observe(Categorical(weights=[2 - data[0], 4]), site="w")
+
+
+def weighted_by_an_interval(coins: Any, data: Any) -> Any:
+    return coins.observe(Categorical(weights=[1 + data[0], 4 - data[0]]), site="w")
+
+
+def hidden_weights(coins: Any, data: Any) -> Any:
+    return coins.draw(Categorical(weights=[1 + data[0], 4 - data[0]]), site="w")
+
+
+def as_many_weights_as_data(coins: Any, data: Any) -> Any:
+    return coins.observe(Categorical(weights=[1 for _ in range(int(data[0]) + 1)]), site="w")
+
+
 def exponential(data: Any, rng: Any) -> Any:
     p = np.exp(1.0 * data.sum(axis=0) / (2 * 1))
     p /= p.sum()
@@ -511,6 +562,11 @@ RIGHT = [
     (whole_normal, HALF, BITS, Fraction(1, 2)), (whole_release, HALF, BITS, Fraction(1, 2)),
     (letters, E1, LETTERS, 1), (letter_of_the_sum, E1, LETTERS, 1),
     (letters_kept, E1, LETTERS, log_above(Fraction(2))),
+    (weighted, PureDP(epsilon=2), LETTERS, log_above(Fraction(4))),
+    (weighted_by_a_sum, E1, LETTERS, log_above(Fraction(8, 5))),
+    (weighted_by_floats, E1, LETTERS, log_above(Fraction(5, 2))),
+    (response_of_a_comparison, PureDP(epsilon="11/10"), LETTERS, log_above(Fraction(3))),
+    (constant_weights, PureDP(epsilon="1/10"), LETTERS, 0),
     (exponential, E1, THREE, 1), (exponential_centred, E1, THREE, 1),
     (peeled, E1, THREE, 1), (peeled_by_gumbel, E1, THREE, 1),
 ]  # fmt: skip
@@ -543,6 +599,11 @@ WRONG = [
     (letters_twice, E1, LETTERS), (letters_always_kept, PureDP(epsilon=9), LETTERS),
     (too_few_letters, PureDP(epsilon=9), LETTERS), (private_epsilon, PureDP(epsilon=9), LETTERS),
     (letter_and_truth, PureDP(epsilon=9), LETTERS), (letter_of_the_sum, E1, BITS),
+    (weighted, PureDP(epsilon="138/100"), LETTERS), (weighted_by_two_records, PureDP(epsilon=9), LETTERS),
+    (weighted_to_zero, PureDP(epsilon=9), LETTERS), (weighted_twice, PureDP(epsilon=2), LETTERS),
+    (negative_weights, PureDP(epsilon=9), LETTERS), (hidden_weights, PureDP(epsilon=9), LETTERS),
+    (weighted_by_an_interval, PureDP(epsilon=9), Records(Interval(0, 3), size=5)),
+    (as_many_weights_as_data, PureDP(epsilon=9), LETTERS),
     (exponential_doubled, E1, THREE), (peeled_halved, E1, THREE), (peeled_with_one_noise, E1, THREE),
     (removed_by_data, PureDP(epsilon=9), THREE), (popped_by_data, PureDP(epsilon=9), THREE),
 ]  # fmt: skip
