@@ -26,6 +26,7 @@ from dpaudit.prover.values.operations import (
 from dpaudit.prover.values.randomness import (
     DISTRIBUTIONS,
     make_distribution,
+    require_own,
 )
 from dpaudit.prover.values.run import Run
 from dpaudit.prover.values.scopes import (
@@ -135,6 +136,7 @@ class Names(Parts):
         if isinstance(value, type) and value in DISTRIBUTIONS:
             return Named("distribution", value)
         if type(value) in DISTRIBUTIONS:
+            require_own(run, kind, value)
             [(name, number)] = value.parameters().items()
             return make_distribution(run, type(value), [], {name: number})
         if isinstance(value, type) and value in KERNELS:

@@ -137,8 +137,10 @@ class Selection(Symbol):
     noise: Distribution
 
 
-def require_own(run: Run, distribution: type) -> None:
-    """Refuse a distribution of which the program replaced a method."""
+def require_own(run: Run, distribution: type, instance: Any = None) -> None:
+    """Refuse a distribution or channel of which the program replaced a method."""
+    if any(callable(value) for value in getattr(instance, "__dict__", {}).values()):
+        run.refuse(f"a method of one {distribution.__name__} was replaced by other code")
     folders = ("<", *installed_folders())
     for base in distribution.__mro__:
         for name, value in vars(base).items():
@@ -483,6 +485,7 @@ def released_with(run: Run, value: Any, distribution: Distribution) -> Any:
         run.refuse("the size of the noise is private")
     if distribution.distribution not in ADDITIVE:
         run.refuse(f"{distribution.distribution} noise cannot be added to a value (use Laplace or Gaussian)")
+    require_own(run, distributions.Shifted)
     if isinstance(inner, Private) and inner.info.kind == "i":
         limits = [whole_limit(run.s, end) for end in (inner.info.low, inner.info.high)]
         # A shifted distribution raises for integers from 2^62, and so for some data only.
