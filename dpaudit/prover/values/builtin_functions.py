@@ -32,8 +32,8 @@ from dpaudit.prover.values.randomness import (
     call_generator,
     generator_of,
     make_distribution,
-    make_response,
     make_selection,
+    require_own,
 )
 from dpaudit.prover.values.scopes import (
     Bound,
@@ -46,6 +46,7 @@ from dpaudit.prover.values.scopes import (
     Running,
     is_key,
 )
+from dpaudit.prover.values.tabulated import make_tabulated
 from dpaudit.prover.values.values import (
     Array,
     Named,
@@ -66,10 +67,11 @@ class BuiltinFunctions(Containers):
             return make_distribution(run, named.real, arguments, options)
         if name == "kernel":
             return make_channel(run, named.real, arguments, options)
-        if name == "response":
-            return make_response(run, arguments, options)
         if name == "user":
             return user_of(run, arguments, options)
+        if name == "tabulated":
+            require_own(run, named.real)
+            return make_tabulated(run, named.real, arguments, options)
         if name == "selection":
             return make_selection(run, arguments, options)
         if name == "default_rng":

@@ -86,14 +86,14 @@ def _constant(run: Run, value: Any) -> Any:
 
 def admitted(run: Run, kernel: Any) -> Channel:
     """Admit a kernel whose noise has a rule."""
-    require_own(run, type(kernel))
+    require_own(run, type(kernel), kernel)
     if type(kernel) is distributions.BinaryTree:
         for noise in kernel.noise_by_level:
             if type(noise) not in ADDED:
                 run.refuse(
                     f"a tree with {type(noise).__name__} noise is not supported (use Laplace or Gaussian)"
                 )
-            require_own(run, type(noise))
+            require_own(run, type(noise), noise)
         return Channel(kernel)
     level, query = kernel.threshold_noise, kernel.query_noise
     if query is None:
@@ -102,7 +102,8 @@ def admitted(run: Run, kernel: Any) -> Channel:
         run.refuse(
             "AboveThreshold requires Laplace or Exponential noise of one family on threshold and queries"
         )
-    require_own(run, type(level))
+    for noise in (level, query):
+        require_own(run, type(noise), noise)
     return Channel(kernel)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpaudit.core import views
 from dpaudit.core.views import Principal
-from dpaudit.distributions import NoisyArgmax, RandomisedResponse
+from dpaudit.distributions import NoisyArgmax
 from dpaudit.prover.values.accepted import ACCEPTED
 from dpaudit.prover.values.channels import KERNELS, admitted
 from dpaudit.prover.values.functions import Accepted
@@ -27,6 +27,7 @@ from dpaudit.prover.values.operations import (
 from dpaudit.prover.values.randomness import (
     DISTRIBUTIONS,
     make_distribution,
+    require_own,
 )
 from dpaudit.prover.values.run import Run
 from dpaudit.prover.values.scopes import (
@@ -48,6 +49,7 @@ from dpaudit.prover.values.scopes import (
     name_of,
 )
 from dpaudit.prover.values.sources import source_of
+from dpaudit.prover.values.tabulated import TABULATED
 from dpaudit.prover.values.values import (
     Array,
     Named,
@@ -168,14 +170,15 @@ class Names(Parts):
         if isinstance(value, type) and value in DISTRIBUTIONS:
             return Named("distribution", value)
         if type(value) in DISTRIBUTIONS:
+            require_own(run, kind, value)
             [(name, number)] = value.parameters().items()
             return make_distribution(run, type(value), [], {name: number})
         if isinstance(value, type) and value in KERNELS:
             return Named("kernel", value)
         if kind in KERNELS:
             return self._remember(value, admitted(run, value))
-        if value is RandomisedResponse:
-            return Named("response", value)
+        if isinstance(value, type) and value in TABULATED:
+            return Named("tabulated", value)
         if value is NoisyArgmax:
             return Named("selection", value)
         if kind is Principal:

@@ -571,6 +571,11 @@ def _released_at(attempt: _Attempt, certificate: dict[str, Any]) -> str:
         lines = [
             attempt.record.lines[attempt.record.releases[int(text.split()[1])]["node"]] for text in events
         ]
+        lines += [
+            attempt.record.lines[int(node[1].split()[2])]
+            for node in certificate["tree"]
+            if node[0] == "show" and str(node[1]).startswith("ask ")
+        ]
     except (KeyError, IndexError, ValueError):
         return ""
     places = list(dict.fromkeys(line for line in lines if line))

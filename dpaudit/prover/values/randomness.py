@@ -31,6 +31,7 @@ from dpaudit.prover.values.operations import (
 )
 from dpaudit.prover.values.run import Run, exact
 from dpaudit.prover.values.samples import apply
+from dpaudit.prover.values.tabulated import Tabulated, tabulated_outcome
 from dpaudit.prover.values.values import (
     Array,
     Choice,
@@ -54,7 +55,6 @@ __all__ = [
     "call_coins",
     "call_generator",
     "make_distribution",
-    "make_response",
     "make_selection",
     "real_argument",
     "released_with",
@@ -131,14 +131,6 @@ class Moved(Symbol):
 
 
 @dataclass(frozen=True, eq=False)
-class Symbols(Symbol):
-    """``RandomisedResponse(truth=...)`` of a private integer. ``given`` holds its other parameters."""
-
-    truth: Any
-    given: dict[str, Any]
-
-
-@dataclass(frozen=True, eq=False)
 class Selection(Symbol):
     """The distribution of the position of the largest noisy score, as the program constructed it."""
 
@@ -146,8 +138,10 @@ class Selection(Symbol):
     noise: Distribution
 
 
-def require_own(run: Run, distribution: type) -> None:
-    """Refuse a distribution of which the program replaced a method."""
+def require_own(run: Run, distribution: type, instance: Any = None) -> None:
+    """Refuse a distribution or channel of which the program replaced a method."""
+    if any(callable(value) for value in getattr(instance, "__dict__", {}).values()):
+        run.refuse(f"a method of one {distribution.__name__} was replaced by other code")
     folders = ("<", *installed_folders())
     for base in distribution.__mro__:
         for name, value in vars(base).items():
@@ -190,19 +184,6 @@ def make_distribution(
     if name in ("variance", "sigma2"):
         run.refuse("a released value cannot be a variance (use sigma=)")
     return Distribution(DISTRIBUTIONS[distribution], inner)
-
-
-def make_response(run: Run, arguments: list[Any], options: dict[str, Any]) -> Symbols:
-    """Construct ``RandomisedResponse(symbols=..., truth=..., keep=... or epsilon=...)``."""
-    require_own(run, distributions.RandomisedResponse)
-    given = {name: content(value) for name, value in options.items()}
-    truth = given.pop("truth", None)
-    if arguments or truth is None or not is_plain(list(given.values())):
-        run.refuse("RandomisedResponse requires keyword arguments, and constants besides truth=")
-    probe = run.plain(distributions.RandomisedResponse, truth=0, **given)
-    if probe.keep is not None and not 0 < probe.keep < 1:
-        run.refuse("every message of a randomised response must have a positive probability")
-    return Symbols(truth, given)
 
 
 def shifted(run: Run, noise: Distribution, arguments: list[Any], options: dict[str, Any]) -> Moved:
@@ -442,14 +423,15 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
             run.plain(run.generator.reveal, real_argument(value), site=given["site"], to=people)
         return value
     distribution = given["noise" if name == "release" else "distribution"]
-    if isinstance(distribution, Selection | Moved | Symbols) and name == "observe":
+    if isinstance(distribution, Selection | Moved | Tabulated) and name == "observe":
         if run.generator is not None:  # a run on real data draws real numbers
-            return run.plain(run.generator.observe, _built(distribution), site=given["site"], to=given["to"])
+            observe, people = run.generator.observe, given["to"]
+            return run.plain(lambda: observe(_built(distribution), site=given["site"], to=people))
         if isinstance(distribution, Selection):
             return _select(run, distribution)
         if isinstance(distribution, Moved):
             return released_with(run, distribution.offset, distribution.noise)
-        return _answered(run, distribution)
+        return tabulated_outcome(run, distribution)
     if not isinstance(distribution, Distribution):
         run.refuse("coins require a distribution of dpaudit, such as Laplace(scale=2)")
     if run.generator is not None:  # a run on real data draws real numbers
@@ -505,6 +487,7 @@ def released_with(run: Run, value: Any, distribution: Distribution) -> Any:
         run.refuse("the size of the noise is private")
     if distribution.distribution not in ADDITIVE:
         run.refuse(f"{distribution.distribution} noise cannot be added to a value (use Laplace or Gaussian)")
+    require_own(run, distributions.Shifted)
     if isinstance(inner, Private) and inner.info.kind == "i":
         limits = [whole_limit(run.s, end) for end in (inner.info.low, inner.info.high)]
         # A shifted distribution raises for integers from 2^62, and so for some data only.
@@ -524,29 +507,7 @@ def _built(distribution: Any) -> Any:
         )
     if isinstance(distribution, Moved):
         return _distribution_of(distribution.noise).shift(real_argument(distribution.offset))
-    return distributions.RandomisedResponse(truth=distribution.truth, **distribution.given)
-
-
-def _answered(run: Run, response: Symbols) -> Any:
-    """Publish a randomised response, with a table of its probabilities for each private integer."""
-    truth = run.lift(response.truth)
-    probe = distributions.RandomisedResponse(truth=0, **response.given)
-    k = probe.symbols
-    release: dict[str, Any] = {
-        "law": "k-ary",
-        "node": truth.node,
-        "symbols": k,
-        "epsilon": str(probe.epsilon),
-    }
-    if probe.keep is not None:
-        if k > MAX_ROWS:
-            run.refuse(f"RandomisedResponse(keep=...) requires at most {MAX_ROWS} symbols (use epsilon=)")
-        other = str((1 - probe.keep) / (k - 1))
-        rows = [[str(probe.keep) if j == i else other for j in range(k)] for i in range(k)]
-        release = {"law": "table", "node": truth.node, "low": 0, "rows": rows}
-    samples = [apply(int, run.sample(truth, side)) for side in run.worlds.sides]
-    count = k if k <= MAX_ROWS else None
-    return run.released(release, truth.info, shape=(), kind="i", samples=samples, python=True, count=count)
+    return distribution.real()
 
 
 def _coin(run: Run, distribution: Distribution, name: str) -> Any:

@@ -22,6 +22,7 @@ from dpaudit.core.views import SERVER
 from dpaudit.distributions import (
     AboveThreshold,
     BinaryTree,
+    Categorical,
     DiscreteGaussian,
     DiscreteLaplace,
     Exponential,
@@ -429,6 +430,161 @@ def letter_and_truth(coins: Any, data: Any) -> Any:
     return coins.observe(RandomisedResponse(symbols=4, truth=data[0], epsilon=1), site="r"), data[0]
 
 
+REPLACED = threshold(2, 4)
+object.__setattr__(REPLACED, "respond", lambda state, query, rng, replicates=None: bool(query > 1))
+SILENT = Laplace(scale=1)
+object.__setattr__(SILENT, "sample", lambda rng, size=(): np.zeros(size))
+SILENT_LEVEL = AboveThreshold(threshold=1, threshold_noise=SILENT, query_noise=SILENT)
+SILENT_TREE = BinaryTree(leaves=8, noise=SILENT)
+
+
+class Subclass(AboveThreshold):
+    """A channel that the prover does not know."""
+
+
+SUBCLASS = Subclass(threshold=1, threshold_noise=Laplace(scale=2), query_noise=Laplace(scale=4))
+
+
+def replaced_method(coins: Any, data: Any) -> Any:
+    return coins.channel(REPLACED, site="flags").ask(data.sum())
+
+
+def replaced_sample(coins: Any, data: Any) -> Any:
+    return coins.release(data.sum(), SILENT, site="sum")
+
+
+def replaced_sample_shifted(coins: Any, data: Any) -> Any:
+    return coins.observe(SILENT.shift(data.sum()), site="sum")
+
+
+def replaced_sample_of_a_threshold(coins: Any, data: Any) -> Any:
+    return coins.channel(SILENT_LEVEL, site="flags").ask(data.sum())
+
+
+def replaced_sample_of_a_tree(coins: Any, data: Any) -> Any:
+    return coins.channel(SILENT_TREE, site="tree").ask(data.sum())
+
+
+def a_subclass(coins: Any, data: Any) -> Any:
+    return coins.channel(SUBCLASS, site="flags").ask(data.sum())
+
+
+def rest_of_an_iterator(coins: Any, data: Any) -> Any:
+    records, session = iter(data.tolist()), coins.channel(GENERAL, site="flags")
+    any(session.ask(record) for record in records)
+    return sum(records)
+
+
+def stored_session(coins: Any, data: Any) -> Any:
+    sessions = [coins.channel(GENERAL, site="flags")]
+    return sessions[0].ask(data.sum()), sessions[0].ask(data.sum())
+
+
+def attribute_of_a_kernel(coins: Any, data: Any) -> Any:
+    return data.sum() if GENERAL.max_positives == 1 else 0
+
+
+def direct_response(coins: Any, data: Any) -> Any:
+    return GENERAL.respond(GENERAL.open(), data.sum(), None)  # type: ignore[arg-type]
+
+
+def state_of_a_session(coins: Any, data: Any) -> Any:
+    return coins.channel(GENERAL, site="flags")._state
+
+
+def asked_with_one_noise(coins: Any, data: Any) -> Any:
+    noise, session = coins.draw(Laplace(scale=9), site="noise"), coins.channel(TWO, site="flags")
+    return session.ask(data.sum() + noise), session.ask(data[0] + noise)
+
+
+def prefix_of_private_length(coins: Any, data: Any) -> Any:
+    return BinaryTree.prefix([0] * 99, int(data.sum()))
+
+
+def two_trees(coins: Any, data: Any) -> Any:
+    return counted(coins, data, TREE), counted(coins, data, TREE)
+
+
+def tree_of_one_record(coins: Any, data: Any) -> Any:
+    session = coins.channel(TREE, site="tree")
+    return [session.ask(data[0]) for _ in range(8)]
+
+
+def tree_and_sum(coins: Any, data: Any) -> Any:
+    return counted(coins, data, TREE), coins.release(data.sum(), Laplace(scale=4), site="sum")
+
+
+def attribute_of_a_response(coins: Any, data: Any) -> Any:
+    return RandomisedResponse(symbols=4, truth=data[0], epsilon=1).truth
+
+
+def returned_response(coins: Any, data: Any) -> Any:
+    return RandomisedResponse(symbols=4, truth=data[0], epsilon=1)
+
+
+def one_letter_often(coins: Any, data: Any) -> Any:
+    return [coins.observe(RandomisedResponse(symbols=4, truth=data[0], epsilon=1), site="r") for x in data]
+
+
+def private_symbols(coins: Any, data: Any) -> Any:
+    return coins.observe(RandomisedResponse(symbols=2 + data[0], truth=0, epsilon=1), site="r")
+
+
+def noise_taken_back(coins: Any, data: Any) -> Any:
+    noise = coins.draw(DiscreteGaussian(sigma2=100), site="noise")
+    return (data.sum() + noise) - noise
+
+
+def weighted(coins: Any, data: Any) -> Any:
+    return [coins.observe(Categorical(weights=[1 + x, 4 - x]), site="w") for x in data]
+
+
+def weighted_by_a_sum(coins: Any, data: Any) -> Any:
+    total = data.sum()
+    return coins.observe(Categorical(weights=[total + 5, 20 - total]), site="w")
+
+
+def weighted_by_floats(coins: Any, data: Any) -> Any:
+    chance = 0.25 + 0.125 * float(data[0])
+    return coins.observe(Categorical(probabilities=[chance, 1 - chance]), site="w")
+
+
+def response_of_a_comparison(coins: Any, data: Any) -> Any:
+    return coins.observe(RandomisedResponse(symbols=2, truth=int(data[0] > 1), keep="3/4"), site="w")
+
+
+def constant_weights(coins: Any, data: Any) -> Any:
+    return ["a", "b"][coins.observe(Categorical(weights=[1, 2]), site="w")]
+
+
+def weighted_by_two_records(coins: Any, data: Any) -> Any:
+    return coins.observe(Categorical(weights=[1 + data[0], 4 - data[1]]), site="w")
+
+
+def weighted_to_zero(coins: Any, data: Any) -> Any:
+    return coins.observe(Categorical(weights=[data[0], 4 - data[0]]), site="w")
+
+
+def weighted_twice(coins: Any, data: Any) -> Any:
+    return [coins.observe(Categorical(weights=[1 + data[0], 4 - data[0]]), site="w") for _ in range(2)]
+
+
+def negative_weights(coins: Any, data: Any) -> Any:
+    return coins.observe(Categorical(weights=[2 - data[0], 4]), site="w")
+
+
+def weighted_by_an_interval(coins: Any, data: Any) -> Any:
+    return coins.observe(Categorical(weights=[1 + data[0], 4 - data[0]]), site="w")
+
+
+def hidden_weights(coins: Any, data: Any) -> Any:
+    return coins.draw(Categorical(weights=[1 + data[0], 4 - data[0]]), site="w")
+
+
+def as_many_weights_as_data(coins: Any, data: Any) -> Any:
+    return coins.observe(Categorical(weights=[1 for _ in range(int(data[0]) + 1)]), site="w")
+
+
 def exponential(data: Any, rng: Any) -> Any:
     p = np.exp(1.0 * data.sum(axis=0) / (2 * 1))
     p /= p.sum()
@@ -507,6 +663,11 @@ RIGHT = [
     (whole_normal, HALF, BITS, Fraction(1, 2)), (whole_release, HALF, BITS, Fraction(1, 2)),
     (letters, E1, LETTERS, 1), (letter_of_the_sum, E1, LETTERS, 1),
     (letters_kept, E1, LETTERS, log_above(Fraction(2))),
+    (weighted, PureDP(epsilon=2), LETTERS, log_above(Fraction(4))),
+    (weighted_by_a_sum, E1, LETTERS, log_above(Fraction(8, 5))),
+    (weighted_by_floats, E1, LETTERS, log_above(Fraction(5, 2))),
+    (response_of_a_comparison, PureDP(epsilon="11/10"), LETTERS, log_above(Fraction(3))),
+    (constant_weights, PureDP(epsilon="1/10"), LETTERS, 0),
     (exponential, E1, THREE, 1), (exponential_centred, E1, THREE, 1),
     (peeled, E1, THREE, 1), (peeled_by_gumbel, E1, THREE, 1),
 ]  # fmt: skip
@@ -539,6 +700,20 @@ WRONG = [
     (letters_twice, E1, LETTERS), (letters_always_kept, PureDP(epsilon=9), LETTERS),
     (too_few_letters, PureDP(epsilon=9), LETTERS), (private_epsilon, PureDP(epsilon=9), LETTERS),
     (letter_and_truth, PureDP(epsilon=9), LETTERS), (letter_of_the_sum, E1, BITS),
+    (weighted, PureDP(epsilon="138/100"), LETTERS), (weighted_by_two_records, PureDP(epsilon=9), LETTERS),
+    (weighted_to_zero, PureDP(epsilon=9), LETTERS), (weighted_twice, PureDP(epsilon=2), LETTERS),
+    (negative_weights, PureDP(epsilon=9), LETTERS), (hidden_weights, PureDP(epsilon=9), LETTERS),
+    (weighted_by_an_interval, PureDP(epsilon=9), Records(Interval(0, 3), size=5)),
+    (as_many_weights_as_data, PureDP(epsilon=9), LETTERS),
+    *((program, PureDP(epsilon=9), BITS) for program in (
+        replaced_method, replaced_sample, replaced_sample_shifted, replaced_sample_of_a_threshold,
+        replaced_sample_of_a_tree, a_subclass, stored_session, attribute_of_a_kernel, direct_response,
+        state_of_a_session, prefix_of_private_length, noise_taken_back,
+    )),
+    (rest_of_an_iterator, PureDP(epsilon=9), STREAM), (asked_with_one_noise, PureDP(epsilon=9), STREAM),
+    (two_trees, E1, STREAM), (tree_of_one_record, E1, STREAM), (tree_and_sum, E1, STREAM),
+    (attribute_of_a_response, PureDP(epsilon=9), LETTERS), (returned_response, PureDP(epsilon=9), LETTERS),
+    (one_letter_often, E1, LETTERS), (private_symbols, PureDP(epsilon=9), LETTERS),
     (exponential_doubled, E1, THREE), (peeled_halved, E1, THREE), (peeled_with_one_noise, E1, THREE),
     (removed_by_data, PureDP(epsilon=9), THREE), (popped_by_data, PureDP(epsilon=9), THREE),
 ]  # fmt: skip
