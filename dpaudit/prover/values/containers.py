@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -94,6 +95,8 @@ class Containers(Places):
             return (next(lazy.items),)
         except StopIteration:
             return end
+        except ValueError as error:  # of zip(..., strict=True)
+            return self._raises(error)
         except ProgramRaisedError as raised:
             if isinstance(raised.error, StopIteration):
                 # Python ends map() and filter() here, and a generator expression raises RuntimeError.
@@ -170,7 +173,7 @@ class Containers(Places):
             return Bound(inner, name)
         if isinstance(inner, Running) and name in ("send", "close"):
             return Bound(inner, name)
-        if isinstance(inner, Raised) and isinstance(inner.error, StopIteration) and name == "value":
+        if isinstance(inner, Raised) and type(inner.error) is StopIteration and name == "value":
             return inner.value
         if isinstance(inner, Raised | Running | Function | Bound | Lazy | DictView | Accepted):
             run.refuse(f"the attribute {name!r} of a function, exception or iterator is not supported")
@@ -185,7 +188,13 @@ class Containers(Places):
         return run.refuse(f"the attribute {name!r} is not supported")
 
     def _of_module(self, module: Named, name: str) -> Any:
-        homes = {"numpy": np, "numpy.random": np.random, "numpy.linalg": np.linalg, "math": math}
+        homes = {
+            "numpy": np,
+            "numpy.random": np.random,
+            "numpy.linalg": np.linalg,
+            "math": math,
+            "itertools": itertools,
+        }
         if module.name not in homes:
             self.run.refuse(f"the attribute {name!r} of {module.name} is not supported")
         home = homes[module.name]
