@@ -1023,8 +1023,8 @@ def two_generators_in_turn(data, rng):
 
 @right
 def iterators(data, rng):
-    totals = itertools.islice(batches(data, 2), 2)
-    noisy = [total + rng.laplace() for total, _ in zip(totals, itertools.count())]
+    totals = batches(data, 2)
+    noisy = [total + rng.laplace() for total, _ in zip(itertools.islice(totals, 2), itertools.count())]
     for k, pair in enumerate(itertools.pairwise(itertools.chain([1, 2], itertools.repeat(3, 2)))):
         assert pair == [(1, 2), (2, 3), (3, 3)][k]
     return noisy, list(itertools.product([1], repeat=2)), list(itertools.accumulate(noisy))
