@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.core import exact
 from dpaudit.prover.values import numpy_rules as rules
 from dpaudit.prover.values import vectors
 from dpaudit.prover.values.functions import ACCEPTED, METHODS, Accepted, Rule, signature_of
@@ -205,6 +206,10 @@ _of_python("int", rules.python_number_rule("i"), "x", spec="x=0, /", shape="numb
 _of_python("abs", lambda run, x: unary(run, "abs", x), "x", spec="x, /", shape="same")
 _of_python("round", rules.python_round_rule, "number ndigits", spec="number, ndigits=None", shape="number")
 _of_python("divmod pow ord chr bin hex", spec="*arguments")
+
+
+#: Exact numbers from plain ones. They raise for other arguments, which no handler can catch (``exceptions``).
+_register("exact positive probability", home=exact, prefix="dpaudit.core.exact.")
 
 
 def _caller(name: str) -> Callable[..., Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -102,6 +103,8 @@ class Containers(Places):
             return (next(lazy.items),)
         except StopIteration:
             return end
+        except ValueError as error:  # of zip(..., strict=True)
+            return self._raises(error)
         except ProgramRaisedError as raised:
             if isinstance(raised.error, StopIteration):
                 # Python ends map() and filter() here, and a generator expression raises RuntimeError.
@@ -178,7 +181,7 @@ class Containers(Places):
             return Bound(inner, name)
         if isinstance(inner, Running) and name in ("send", "close"):
             return Bound(inner, name)
-        if isinstance(inner, Raised) and isinstance(inner.error, StopIteration) and name == "value":
+        if isinstance(inner, Raised) and type(inner.error) is StopIteration and name == "value":
             return inner.value
         if isinstance(inner, Raised | Running | Function | Bound | Lazy | DictView | Accepted):
             run.refuse(f"the attribute {name!r} of a function, exception or iterator is not supported")
@@ -199,6 +202,7 @@ class Containers(Places):
             "numpy.linalg": np.linalg,
             "math": math,
             "views": views,
+            "itertools": itertools,
         }
         if module.name not in homes:
             self.run.refuse(f"the attribute {name!r} of {module.name} is not supported")

@@ -33,6 +33,30 @@ ORDINARY = ("__module__", "__doc__", "__qualname__", "__weakref__", "__dict__", 
 KNOWN = (errors.InvalidParameterError, errors.MechanismError, errors.NotTractableError)
 
 
+def _is_local(name: str, scope: Scope | None) -> bool:
+    """Return whether a followed function assigns the name."""
+    while scope is not None:
+        if name in scope.local:
+            return True
+        scope = scope.outer
+    return False
+
+
+def _closed(statement: ast.stmt) -> str | None:
+    """Return the name g of a statement ``g.close()``, or None for another statement."""
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if (
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and call.func.attr == "close"
+        and isinstance(call.func.value, ast.Name)
+        and not call.args
+        and not call.keywords
+    ):
+        return call.func.value.id
+    return None
+
+
 class Exceptions(Objects):
     """The part of the interpreter that raises and catches exceptions."""
 
@@ -47,6 +71,8 @@ class Exceptions(Objects):
     def _is_own(self, error: type) -> bool:
         """Return whether an exception class is defined in a followed file and adds no behaviour."""
         if getattr(sys.modules.get(error.__module__), "__file__", None) not in self.files:
+            return False
+        if issubclass(error, StopIteration):  # it has a value of its own
             return False
         for base in error.__mro__:
             builtin = (
@@ -97,6 +123,10 @@ class Exceptions(Objects):
             self.run.refuse(
                 "except without a class is not supported (name an exception class of the program)"
             )
+        names = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+        if not all(isinstance(name, ast.Name) and not _is_local(name.id, scope) for name in names):
+            # A local variable could hold another class when Python raises an exception of its own.
+            self.run.refuse("except requires the names of classes from outside the function")
         value = self.evaluate(handler.type, scope)
         kinds = [content(kind) for kind in (value if isinstance(value, tuple) else (value,))]
         for kind in kinds:
@@ -109,18 +139,31 @@ class Exceptions(Objects):
                 )
         return tuple(kind.real for kind in kinds)
 
-    def _require_closing(self, statements: list[ast.stmt]) -> None:
-        for statement in statements:
-            call = statement.value if isinstance(statement, ast.Expr) else None
-            if not (
-                isinstance(call, ast.Call)
-                and isinstance(call.func, ast.Attribute)
-                and call.func.attr == "close"
-                and isinstance(call.func.value, ast.Name)
-                and not call.args
-                and not call.keywords
-            ):
-                self.run.refuse("finally is only supported with g.close() of a generator g")
+    def _require_closing(self, node: ast.Try, scope: Scope) -> None:
+        """Refuse a ``finally`` that does more than closing generators.
+
+        Their names must refer to the same generators whenever Python leaves the body, so they are local names
+        that neither the statement nor an inner function assigns.
+        """
+        names = [_closed(statement) for statement in node.finalbody]
+        assigned: set[str] = set()
+        for part in (*ast.walk(node), *ast.walk(scope.function.source.node)):
+            if isinstance(part, ast.Nonlocal):
+                assigned |= set(part.names)
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+                assigned.add(part.id)
+            if isinstance(part, ast.ExceptHandler) and part.name is not None:
+                assigned.add(part.name)
+            if isinstance(part, ast.FunctionDef):
+                assigned.add(part.name)
+        for name in names:
+            if name is None or name in assigned or name not in scope.local:
+                self.run.refuse(
+                    "finally is only supported with g.close() of a local generator g that try does not assign"
+                )
+            if not isinstance(content(self.lookup(name, scope)), Running):
+                self.run.refuse(f"finally closes {name}, which is not a generator")
 
     def _close_all(self, statements: list[ast.stmt], scope: Scope) -> None:
         for statement in statements:

@@ -284,7 +284,7 @@ class Generators(Exceptions):
         return False
 
     def _steps_Try(self, node: ast.Try, scope: Scope) -> Steps:
-        self._require_closing(node.finalbody)
+        self._require_closing(node, scope)
         handlers = [(self._caught(handler, scope), handler) for handler in node.handlers]
         try:
             try:

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType
 from typing import Any, Generic, Protocol
 
-from dpaudit.prover.values.expressions import Expressions
 from dpaudit.prover.values.functions import Accepted
+from dpaudit.prover.values.iterators import Iterators
 from dpaudit.prover.values.operations import content
 from dpaudit.prover.values.scopes import Class, Function, Instance, Lazy, Method, Scope, Super
 from dpaudit.prover.values.values import Array, Named, Symbol
@@ -88,7 +88,7 @@ def _is_generated(function: Any, cls: type) -> bool:
     return len(values[0]) == len(values[1]) and all(a is b for a, b in zip(*values, strict=True))
 
 
-class Objects(Expressions):
+class Objects(Iterators):
     """The part of the interpreter that follows classes and objects."""
 
     # Admission.
@@ -179,7 +179,8 @@ class Objects(Expressions):
         if not isinstance(value, Instance):
             return self.run.refuse(f"the attribute {name!r} of a method is not supported")
         _, meta = self._meta(value.cls.real, name)
-        if isinstance(meta, property):
+        self._require_own_name(meta, name)
+        if type(meta) is property:
             return self.call_function(self._followed(meta.fget, name), [value], {})
         if not isinstance(meta, MemberDescriptorType) and hasattr(type(meta), "__set__"):
             known = isinstance(meta, GetSetDescriptorType)
@@ -189,7 +190,7 @@ class Objects(Expressions):
         field = self._field(value, name)
         if field is not ABSENT:
             return field
-        if isinstance(meta, functools.cached_property):
+        if type(meta) is functools.cached_property:
             self._require_inside(value, name)
             value.fields[name] = self._finished(
                 self.call_function(self._followed(meta.func, name), [value], {})
@@ -227,7 +228,7 @@ class Objects(Expressions):
         """Return a class attribute as the instance sees it."""
         if type(meta) is FunctionType:
             return Method(self._followed(meta, name), value)
-        if isinstance(meta, property):
+        if type(meta) is property:
             return self.call_function(self._followed(meta.fget, name), [value], {})
         return self._of_meta(value.cls, name, meta)
 
@@ -248,6 +249,16 @@ class Objects(Expressions):
         if hasattr(type(meta), "__get__"):
             self.run.refuse(f"{what} is a {type(meta).__name__}, a descriptor that is not supported")
         return self.enter(meta, what)
+
+    def _require_own_name(self, meta: Any, name: str) -> None:
+        """Refuse a slot or a cached property under another name, which shares the value of its own name."""
+        own = name
+        if isinstance(meta, MemberDescriptorType):
+            own = meta.__name__
+        elif type(meta) is functools.cached_property:
+            own = meta.attrname or ""
+        if own != name:
+            self.run.refuse(f"the attribute {name!r} is an alias of {own!r}, which is not supported")
 
     def _require_inside(self, value: Instance, name: str) -> None:
         if value.outside is not None:
@@ -270,7 +281,8 @@ class Objects(Expressions):
         if self._meta(real, "__setattr__")[1] is not ABSENT:
             self.run.refuse(f"an attribute of the frozen {real.__qualname__} is assigned, which raises")
         _, meta = self._meta(real, name)
-        if isinstance(meta, property):
+        self._require_own_name(meta, name)
+        if type(meta) is property:
             if meta.fset is None:
                 self._raises(AttributeError(f"the property {name!r} has no setter"))
             self.call_function(self._followed(meta.fset, name), [target, value], {})
@@ -359,14 +371,15 @@ class Objects(Expressions):
             else:
                 found = self.enter(f.default, what)
             _, meta = self._meta(made.cls.real, f.name)
-            if isinstance(meta, property) or (
+            self._require_own_name(meta, f.name)
+            if type(meta) is property or (
                 not isinstance(meta, MemberDescriptorType) and hasattr(type(meta), "__set__")
             ):
                 self.run.refuse(
                     f"the field {f.name!r} of a dataclass is a descriptor, which is not supported"
                 )
             made.fields[f.name] = self._finished(found)
-        if self._meta(made.cls.real, "__post_init__")[1] is not ABSENT:
+        if hasattr(base, "__post_init__"):  # the generated code calls it only then
             self._special(made, "__post_init__", [])
 
     def _of_Call(self, node: ast.Call, scope: Scope) -> Any:

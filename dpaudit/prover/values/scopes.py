@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -186,7 +187,10 @@ def _special() -> dict[int, str]:
     )
     table = {id(getattr(builtins, name)): name for name in names.split()}
     table |= {id(np): "numpy", id(np.random): "numpy.random", id(np.linalg): "numpy.linalg", id(math): "math"}
+    table[id(itertools)] = "itertools"
     table |= {id(np.random.default_rng): "default_rng", id(np.ndarray): "ndarray", id(Fraction): "Fraction"}
+    for name in ("count", "repeat", "chain", "product", "islice", "pairwise", "compress", "accumulate"):
+        table[id(getattr(itertools, name))] = name
     for name in GENERATOR:
         if hasattr(np.random, name):
             table[id(getattr(np.random, name))] = f"random.{name}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import numpy as np
 
 from dpaudit import PureDP
 from dpaudit.core.data import Interval, Records
+from dpaudit.core.exact import positive
 from dpaudit.core.views import SERVER
 from dpaudit.distributions import Laplace
 
@@ -831,3 +833,236 @@ def generator_with_larger_state(data, rng):
     first = next(asked) + rng.laplace(scale=2)
     second = asked.send(3) + rng.laplace(scale=4)
     return first, second, held.limit
+
+
+@wrong
+def handler_of_a_class_that_changes(data, rng):
+    k, kind = round(float(rng.laplace())), Overflow
+    try:
+        kind = Exception
+        1 / k
+        kind = Overflow
+    except kind:
+        return data.sum()
+    return k
+
+
+@wrong
+def finally_of_a_name_that_changes(data, rng):
+    k, held = round(float(rng.laplace())), batches(data, 3)
+    generator = held
+    try:
+        generator = Closer(data)
+        1 / k
+        generator = held
+    finally:
+        generator.close()
+    return k
+
+
+@wrong
+def finally_of_a_name_that_an_inner_function_changes(data, rng):
+    k, held = round(float(rng.laplace())), batches(data, 3)
+    generator = held
+
+    def change(value):
+        nonlocal generator
+        generator = value
+
+    try:
+        change(Closer(data))
+        1 / k
+        change(held)
+    finally:
+        generator.close()
+    return k
+
+
+class Sneaky(property):
+    """A property with another value."""
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return 0.01
+
+
+class HasSneaky:
+    """A class with a property that is none."""
+
+    @Sneaky
+    def scale(self) -> float:
+        return 1.0
+
+
+@wrong
+def subclass_of_property(data, rng):
+    return data.sum() + rng.laplace(scale=HasSneaky().scale)
+
+
+class Aliased:
+    """Two names of one slot."""
+
+    __slots__ = ("scale", "total")
+
+    def __init__(self) -> None:
+        self.scale = 1.0
+
+
+Aliased.other = Aliased.scale  # type: ignore[attr-defined]
+
+
+@wrong
+def two_names_of_one_slot(data, rng):
+    held = Aliased()
+    held.other = 0.01
+    return data.sum() + rng.laplace(scale=held.scale)
+
+
+@dataclass
+class WithoutPostInit:
+    """A dataclass without __post_init__."""
+
+    scale: float = 0.01
+
+
+class WithPostInit(WithoutPostInit):
+    """A class whose __post_init__ is never called."""
+
+    def __post_init__(self) -> None:
+        self.scale = 1.0
+
+
+@wrong
+def post_init_that_is_not_called(data, rng):
+    return data.sum() + rng.laplace(scale=WithPostInit().scale)
+
+
+class StopWithValue(StopIteration):
+    """A StopIteration of the program."""
+
+
+@wrong
+def value_of_another_stop_iteration(data, rng):
+    try:
+        raise StopWithValue("x")
+    except StopIteration as stop:
+        if stop.value is None:
+            return data.sum() + rng.laplace()
+    return data.sum()
+
+
+@wrong
+def handler_of_a_base_class(data, rng):
+    try:
+        raise Overflow("x")
+    except ValueError:
+        return 0
+    return data.sum()
+
+
+@wrong
+def assertion_is_caught(data, rng):
+    try:
+        assert data.sum() > 3
+    except AssertionError:
+        return 0
+    return 1
+
+
+@wrong
+def loop_variable_shadows_an_attribute(data, rng):
+    counter = Counter()
+    for counter.total in data:
+        pass
+    return counter.total
+
+
+@wrong
+def attribute_by_a_comprehension(data, rng):
+    counters = [Counter(data[k]) for k in range(6)]
+    return [counter.total for counter in counters]
+
+
+@wrong
+def one_noise_for_two_objects(data, rng):
+    noise = rng.laplace()
+    first, second = Counter(noise), Counter(noise)
+    return data.sum() + first.total, 2 * data.sum() + second.total
+
+
+@wrong
+def generator_kept_in_a_global_object(data, rng):
+    MEMORY.last = batches(data, 2)
+    return rng.laplace()
+
+
+KEPT = batches(np.zeros(6), 2)
+
+
+@wrong
+def generator_from_outside(data, rng):
+    return data.sum() * next(KEPT) + rng.laplace()
+
+
+@right
+def unpacking_into_attributes(data, rng):
+    counter = Counter()
+    counter.total, counter.parts = data.sum(), [1]
+    return counter.total + rng.laplace()
+
+
+@right
+def yield_from_in_a_program(data, rng):
+    yield from (total + rng.laplace() for total in batches(data, 3))
+
+
+@right
+def two_generators_in_turn(data, rng):
+    first, second = batches(data, 3), batches(1 - data, 3)
+    return [a + b + rng.laplace(scale=2) for a, b in zip(first, second, strict=True)]
+
+
+@right
+def iterators(data, rng):
+    totals = batches(data, 2)
+    noisy = [total + rng.laplace() for total, _ in zip(itertools.islice(totals, 2), itertools.count())]
+    for k, pair in enumerate(itertools.pairwise(itertools.chain([1, 2], itertools.repeat(3, 2)))):
+        assert pair == [(1, 2), (2, 3), (3, 3)][k]
+    return noisy, list(itertools.product([1], repeat=2)), list(itertools.accumulate(noisy))
+
+
+@wrong
+def iterators_without_noise(data, rng):
+    return list(itertools.islice(batches(data, 2), 2))
+
+
+@wrong
+def what_islice_leaves(data, rng):
+    totals = batches(data, 2)
+    for total in itertools.islice(totals, 2):
+        total + rng.laplace()
+    return next(totals)
+
+
+@wrong
+def endless_list(data, rng):
+    return list(itertools.count())
+
+
+@wrong
+def private_selectors(data, rng):
+    return len(list(itertools.compress(range(6), data > 0.5)))
+
+
+@right
+def exact_numbers(data, rng):
+    return data.sum() + rng.laplace(scale=float(1 / positive("1", name="epsilon")))
+
+
+@wrong
+def exact_number_that_is_too_large(data, rng):
+    return data.sum() + rng.laplace(scale=float(1 / positive("2", name="epsilon")))
+
+
+@wrong
+def exact_private_number(data, rng):
+    return positive(data.sum(), name="epsilon")

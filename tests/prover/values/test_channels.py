@@ -18,7 +18,6 @@ from scipy.special import logsumexp
 from audits.classics.rows import descent, sparse_vector
 from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.core.data import Anything, Integers, Interval, Records
-from dpaudit.core.views import SERVER
 from dpaudit.distributions import (
     AboveThreshold,
     BinaryTree,
