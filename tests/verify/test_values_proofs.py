@@ -25,6 +25,7 @@ from dpaudit.core.errors import MechanismError
 from dpaudit.core.evidence import ProgramProof
 from dpaudit.core.row_verdicts import is_accepted
 from dpaudit.core.suite import Outcome
+from dpaudit.core.views import EVERYBODY_ELSE
 from dpaudit.kernel import kernel_t0
 from dpaudit.kernel.kernel_t0 import CertificateError
 from dpaudit.kernel.program_claim import examine_program
@@ -122,11 +123,11 @@ def test_the_exact_bound_is_printed_where_it_is_above_the_claim() -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"adjacency": "add-remove"}, {"unit": "user"}, {"adversary": "adaptive"}, {"participation": "half"}],
+    [{"adjacency": "add-remove"}, {"unit": "user"}, {"view": EVERYBODY_ELSE}, {"participation": "half"}],
     ids=str,
 )
-def test_another_claim_is_not_the_one_that_was_proved(change: dict[str, str]) -> None:
-    """A proof is refused for a claim with another adjacency, unit, adversary or participation."""
+def test_another_claim_is_not_the_one_that_was_proved(change: dict[str, Any]) -> None:
+    """A proof is refused for a claim with another adjacency, unit, view or participation."""
     (proof,) = CASES["sums"].outcome().evidence
     with raises(MechanismError, code="E-EVIDENCE-INVALID"):
         finding_of(PureDP(epsilon=1, **change), Outcome([proof]), alpha=0.01)  # type: ignore[arg-type]
@@ -192,7 +193,10 @@ FORGED: dict[str, tuple[str, Callable[[dict[str, Any]], object]]] = {
     "users": ("sums", lambda data: data["claim"].update(unit="user")),
     "the server": ("sums", lambda data: data["claim"]["view"].update(principals=["server"])),
     "floats": ("sums", lambda data: data["claim"].update(model="as_run")),
-    "chosen data": ("sums", lambda data: data["claim"].update(adversary="adaptive")),
+    "everybody else": (
+        "sums",
+        lambda data: data["claim"].update(view=EVERYBODY_ELSE.to_json()),
+    ),
     "another quantity": ("sums", lambda data: _evidence(data, quantity="rho")),
     "another type": ("sums", lambda data: data["claim"].update(type="renyi-dp")),
     "another scope": ("sums", lambda data: _evidence(data, scope="all data")),

@@ -55,7 +55,7 @@ MAX_NODES = 200_000
 EVENT = re.compile(r"(draw|hidden|release|channel|ask) (\d{1,9})(?: (\d{1,9}))?", re.ASCII)
 HUGE = re.compile(r"\s*[-+]?[\d_.]*[eE][-+]?[\d_]{4,}\s*", re.ASCII)
 #: The laws of releases whose randomness is not a recorded draw.
-WITHOUT_DRAW = ("choice", "response", "bernoulli", "table", "k-ary")
+WITHOUT_DRAW = ("choice", "response", "bernoulli", "table", "k-ary", "reveal")
 SYMBOL = re.compile(r"x(\d{1,9})", re.ASCII)
 
 
