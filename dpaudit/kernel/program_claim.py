@@ -22,11 +22,11 @@ from dpaudit.kernel.claim_t0 import (
     BRANCHING,
     GAUSSIAN,
     PURE,
-    guarantee_of,
     reaches,
     require_match,
 )
 from dpaudit.kernel.kernel_t0 import CertificateError, shown
+from dpaudit.kernel.t2.hidden_gaussian import guarantee_of_program
 from dpaudit.kernel.values import check as values
 from dpaudit.kernel.values import claim as ties
 
@@ -98,7 +98,7 @@ def examine_program(proof: Any, claim: Any) -> ExaminedProgram:
     except _ERRORS as error:
         raise CertificateError(f"the proof of the program does not hold: {error}") from error
     stated = checker.match(data, about, checked, assumed=checker.assumed, types=checker.types)
-    rational, bound = reaches(checked, about, stated), derived_bound(guarantee_of(checked), about)
+    rational, bound = reaches(checked, about, stated), derived_bound(guarantee_of_program(checked), about)
     _need(rational or stated >= bound, f"the proof claims too much: it derives {shown(bound)}", stated)
     return ExaminedProgram(bound, checked.paths, checker.tier if rational else "T2")
 

@@ -29,6 +29,7 @@ from typing import Any
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.values.claim import PROOF, run
 from dpaudit.kernel.values.declaration import require_declared
+from dpaudit.kernel.values.hidden_gaussian import GaussianTree, Loss, has_gaussian, losses_of
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 from dpaudit.kernel.values.polynomials import Poly
 from dpaudit.kernel.values.releases import Drawn, cost_of, most_expensive, scale_of
@@ -65,13 +66,15 @@ class Checked:
     """The bounds that a record proves for all neighbours.
 
     ``epsilon`` is None if there is Gaussian noise. ``mu_squared`` is None if there is any other noise.
-    ``rho`` always bounds the whole program.
+    ``rho`` bounds the whole program, or is None if hidden Gaussian noise is shifted in several ways. Then
+    the ``losses`` of its groups of cells bound every delta (``hidden_gaussian``).
     """
 
     epsilon: Fraction | None
-    rho: Fraction
+    rho: Fraction | None
     mu_squared: Fraction | None
     paths: int
+    losses: tuple[Loss, ...] = ()
 
 
 def setting_of(data: Any, adjacency: Any) -> Setting:
@@ -234,21 +237,25 @@ def _require_small(certificate: Any) -> None:
 def _check(certificate: Any) -> Checked:
     _require_small(certificate)
     need(certificate.get("proof") == PROOF, f"the certificate must be of the kind {PROOF!r}")
-    need(certificate.keys() == PARTS, f"a certificate must have exactly the keys {sorted(PARTS)}")
+    parts = certificate.keys() - {"groups"}
+    need(parts == PARTS, f"a certificate must have exactly the keys {sorted(PARTS)} (and groups)")
     require_declared(certificate["data"], certificate["adjacency"], certificate["nodes"])
     s = setting_of(certificate["data"], certificate["adjacency"])
     infos = derived(s, certificate["nodes"])
     used = sorted({int(name[1:]) for node in certificate["tree"] for name in _symbols(node)})
     names = tuple(f"x{k}" for k in used)
     data = program_t0.Data(names, False, {}, boxes_of(s, infos, names))
-    tree = program_t0.Tree(certificate["tree"], data)
+    tree = GaussianTree(certificate["tree"], data)
     paths = tree.paths()
     members = [k for cell in certificate["cells"] for k in cell["paths"]]
     need(all(type(k) is int for k in members), "the paths of a cell must be integers")
     need(sorted(members) == list(range(len(paths))), "each path must be in exactly one cell")
     points: list[Cost] = []
-    for written in certificate["cells"]:
-        cell = tree.cell(written, paths)
+    cells = [tree.cell(written, paths) for written in certificate["cells"]]
+    if has_gaussian(cells):
+        return _with_hidden_gaussian(s, infos, tree, cells, certificate, len(paths))
+    need("groups" not in certificate, "only hidden Gaussian noise has groups of cells")
+    for cell in cells:
         costs = path_costs(s, infos, cell.path.events, certificate)
         hidden = tree.cost(cell) if cell.path.draws else Fraction(0)
         _require_hidden(cell.path, certificate)
@@ -273,6 +280,31 @@ def concluded(points: Sequence[Cost], paths: int) -> Checked:
     )
 
 
+def _with_hidden_gaussian(
+    s: Setting,
+    infos: Sequence[Info],
+    tree: GaussianTree,
+    cells: Sequence[program_t0.Cell],
+    certificate: Any,
+    paths: int,
+) -> Checked:
+    """Return the bounds of a program with hidden Gaussian noise (``hidden_gaussian``)."""
+    pure = []
+    for cell in cells:
+        costs = path_costs(s, infos, cell.path.events, certificate)
+        _require_hidden(cell.path, certificate)
+        need(not any(rho for _, rho in costs), "hidden noise cannot be combined with Gaussian releases")
+        pure.append(max((epsilon for epsilon, _ in costs), default=Fraction(0)))
+    losses = losses_of(tree, cells, certificate.get("groups"), pure)
+    epsilon = max(c for loss in losses for c, _ in loss)
+    if all(mu_squared == 0 for loss in losses for _, mu_squared in loss):
+        return Checked(epsilon, epsilon * epsilon / 2, None, paths, losses)
+    if len(losses) > 1:
+        return Checked(None, None, None, paths, losses)
+    rho = max((c * c + mu_squared) / 2 for c, mu_squared in losses[0])
+    return Checked(None, rho, None if epsilon else 2 * rho, paths, losses)
+
+
 def _symbols(node: Any) -> list[str]:
     """Return the private symbols in a comparison or an output form of the tree."""
     form = node[1] if node[0] in ("compare", "form") else {}
@@ -293,7 +325,7 @@ def _require_hidden(path: Any, tables: Any) -> None:
     need(len(hidden) == len(path.draws), "each hidden draw must be declared exactly once")
     for (distribution, scale, _), (symbol_distribution, symbol_scale) in zip(hidden, path.draws, strict=True):
         need(
-            distribution == symbol_distribution and distribution in program_t0.CONTINUOUS,
+            distribution == symbol_distribution and distribution in GaussianTree.densities,
             "the distribution of a hidden draw must be the recorded one, and continuous",
         )
         need(

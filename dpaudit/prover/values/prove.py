@@ -21,8 +21,8 @@ from dpaudit.core.errors import BrokenHarnessError, CodedError, InvalidParameter
 from dpaudit.core.exact import in_figures
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.check import derived_bound
-from dpaudit.kernel.claim_t0 import guarantee_of
 from dpaudit.kernel.kernel_t0 import CertificateError
+from dpaudit.kernel.t2.hidden_gaussian import guarantee_of_program
 from dpaudit.kernel.values.check import (
     PROOF,
     Checked,
@@ -43,6 +43,7 @@ from dpaudit.prover.forms import Form
 from dpaudit.prover.regions import merge, patterns
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.values.cross_check import cross_check
+from dpaudit.prover.values.gaussian_cells import gaussian_cells, has_gaussian
 from dpaudit.prover.values.interpreter import Interpreter
 from dpaudit.prover.values.matrices import index
 from dpaudit.prover.values.run import NotFollowedError, ProgramRaisedError, Record, Run
@@ -291,8 +292,8 @@ class _Attempt:
             raise self.broken
         self._cross_check()
         self.could_hide = any(_branches_on_outcome(path.events) for path in explored.paths)
-        cells = self._cells(explored)
-        certificate = {
+        cells, groups = self._cells(explored)
+        certificate: dict[str, Any] = {
             "proof": PROOF,
             "data": declared(self.data),
             "adjacency": {"kind": self.s.adjacency, "group": self.s.group},
@@ -301,6 +302,7 @@ class _Attempt:
             "releases": self.record.releases,
             "tree": written_tree(explored),
             "cells": cells,
+            **({} if groups is None else {"groups": groups}),
         }
         try:
             checked = check(certificate)
@@ -426,10 +428,11 @@ class _Attempt:
 
     # Cells (sets of paths with the same output) and shifts of hidden noise.
 
-    def _cells(self, explored: Explored) -> list[dict[str, Any]]:
+    def _cells(self, explored: Explored) -> tuple[list[dict[str, Any]], list[list[int]] | None]:
+        """Return the cells, and their groups if Gaussian noise is hidden."""
         paths = explored.paths
         if not any(path.draws for path in paths):
-            return [{"paths": [k]} for k in range(len(paths))]
+            return [{"paths": [k]} for k in range(len(paths))], None
         forms = [row.form for path in paths for row in path.rows.values()]
         forms += [form for path in paths for form in path.shown_forms()]
         used = {name for form in forms for name in form.terms if name.startswith("x")}
@@ -439,10 +442,13 @@ class _Attempt:
         except RefusedStepError as error:
             raise NotFollowedError(str(error)) from error
         checker = program_t0.Data(tuple(names), False, {}, boxes)
+        if has_gaussian(explored):
+            at = Fraction(self.claim.epsilon) if isinstance(self.claim, ApproxDP) else None  # type: ignore[arg-type]
+            return gaussian_cells(explored, checker, epsilon=at, until=self.until)
         cells: list[dict[str, Any]] = []
         for members in patterns(paths, range(len(paths))):
             cells += self._best_cells(explored, members, checker)
-        return cells
+        return cells, None
 
     def _best_cells(
         self, explored: Explored, members: Sequence[int], checker: program_t0.Data
@@ -543,7 +549,7 @@ def bound_of(checked: Checked, claim: PrivacyClaim) -> tuple[Fraction | None, st
     if isinstance(claim, GaussianDP) and checked.mu_squared is None:
         return None, "only Gaussian noise has a bound on mu (claim PureDP, ApproxDP or ZeroConcentratedDP)"
     try:
-        return derived_bound(guarantee_of(checked), claim), ""
+        return derived_bound(guarantee_of_program(checked), claim), ""
     except CertificateError as error:
         return None, str(error)
 
