@@ -21,6 +21,7 @@ from dpaudit.kernel.ball import ball, enclose, upper_short
 from dpaudit.kernel.claim_t0 import guarantee_of
 from dpaudit.kernel.kernel_t0 import Guarantee
 from dpaudit.kernel.t1.tier import Curves
+from dpaudit.kernel.t2.exact_cells import exact_delta
 from dpaudit.kernel.t2.gaussian import normal_cdf
 
 __all__ = ["guarantee_of_program", "part_of_delta"]
@@ -30,13 +31,18 @@ MAX_LOSS = 1000
 
 
 def guarantee_of_program(checked: Any) -> Guarantee:
-    """Return the bounds of a checker of programs, with a delta if its Gaussian noise is hidden."""
+    """Return the bounds of a checker of programs, with a delta if its noise is hidden."""
     found, losses = guarantee_of(checked), getattr(checked, "losses", ())
+    exact = getattr(checked, "exact", None)
+    if exact is not None:
+        return replace(found, curves=Curves(profile=lambda epsilon: ball(exact_delta(exact, epsilon))))
     if not losses:
         return found
 
     def profile(epsilon: Fraction) -> arb:
-        return ball(sum((max(part_of_delta(*pair, epsilon) for pair in loss) for loss in losses), Fraction(0)))
+        return ball(
+            sum((max(part_of_delta(*pair, epsilon) for pair in loss) for loss in losses), Fraction(0))
+        )
 
     return replace(found, curves=Curves(profile=profile))
 

@@ -14,7 +14,8 @@ Proof. On one path both sides make the same releases of equal distributions. Giv
 of cost c changes the density of its outcome by at most e^c (or is c-zCDP), so costs add along a path
 (adaptive composition). A record that does not affect a release adds nothing to it (parallel composition).
 Hidden noise is shifted within its cell (``program_t0``), for all changes of its symbols within the derived
-boxes. Its cost is added to the other costs.
+boxes. Its cost is added to the other costs. Hidden Gaussian noise has a delta instead of a cost
+(``hidden_gaussian``). ``exact_cells`` has exact probabilities for programs on integers.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from typing import Any
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.values.claim import PROOF, run
 from dpaudit.kernel.values.declaration import require_declared
+from dpaudit.kernel.values.exact_cells import ExactCase, exact_case
 from dpaudit.kernel.values.hidden_gaussian import GaussianTree, Loss, has_gaussian, losses_of
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 from dpaudit.kernel.values.polynomials import Poly
@@ -75,6 +77,7 @@ class Checked:
     mu_squared: Fraction | None
     paths: int
     losses: tuple[Loss, ...] = ()
+    exact: ExactCase | None = None
 
 
 def setting_of(data: Any, adjacency: Any) -> Setting:
@@ -237,8 +240,8 @@ def _require_small(certificate: Any) -> None:
 def _check(certificate: Any) -> Checked:
     _require_small(certificate)
     need(certificate.get("proof") == PROOF, f"the certificate must be of the kind {PROOF!r}")
-    parts = certificate.keys() - {"groups"}
-    need(parts == PARTS, f"a certificate must have exactly the keys {sorted(PARTS)} (and groups)")
+    parts = certificate.keys() - {"groups", "exact"}
+    need(parts == PARTS, f"a certificate must have the keys {sorted(PARTS)} (and groups, or exact)")
     require_declared(certificate["data"], certificate["adjacency"], certificate["nodes"])
     s = setting_of(certificate["data"], certificate["adjacency"])
     infos = derived(s, certificate["nodes"])
@@ -252,19 +255,55 @@ def _check(certificate: Any) -> Checked:
     need(sorted(members) == list(range(len(paths))), "each path must be in exactly one cell")
     points: list[Cost] = []
     cells = [tree.cell(written, paths) for written in certificate["cells"]]
+    if "exact" in certificate:
+        need(
+            certificate["exact"] is True and "groups" not in certificate, "exact must be true, without groups"
+        )
+        for cell in cells:
+            costs = path_costs(s, infos, cell.path.events, certificate)
+            _require_hidden(cell.path, certificate)
+            need(not any(map(any, costs)), "exact probabilities require a program without releases")
+        case = exact_case(s, infos, names, data.boxes, cells)
+        return Checked(None, None, None, len(paths), exact=case)
     if has_gaussian(cells):
         return _with_hidden_gaussian(s, infos, tree, cells, certificate, len(paths))
     need("groups" not in certificate, "only hidden Gaussian noise has groups of cells")
+    released: list[Cost] = []
+    shifted: list[Fraction] = []
     for cell in cells:
         costs = path_costs(s, infos, cell.path.events, certificate)
         hidden = tree.cost(cell) if cell.path.draws else Fraction(0)
         _require_hidden(cell.path, certificate)
         points += [(epsilon + hidden, rho) for epsilon, rho in costs]
-        need(
-            not (cell.path.draws and any(rho for _, rho in costs)),
-            "hidden noise cannot be combined with Gaussian releases",
-        )
+        released += costs
+        shifted.append(hidden)
+    if any(shifted) and any(rho for _, rho in released):
+        points = _beside_gaussian(released, cells, certificate["cells"], max(shifted))
     return concluded(points, len(paths))
+
+
+def _beside_gaussian(
+    released: Sequence[Cost], cells: Sequence[program_t0.Cell], written: Sequence[Any], hidden: Fraction
+) -> list[Cost]:
+    """Return the costs of a program with hidden pure noise of cost ``hidden`` and Gaussian releases.
+
+    Each path must be a cell of its own, and no hidden value may be shown.
+
+    Proof. The hidden comparisons are an interactive mechanism: it gets the public outcomes and answers with
+    the result of each comparison. Each path keeps its comparisons under the shift of its own noise, for all
+    outcomes, because rows hold private values and noise only and an outcome does not change between the
+    sides. So for every strategy that chooses outcomes, each transcript changes its probability by a factor of
+    at most e^h, with h the largest cost of a path. The answers are finite, so the mechanism is an interactive
+    post-processing of one randomised response of cost h (Vadhan and Wang 2021, Concurrent composition of
+    differential privacy, Theorem 3.3 and its proof). Give the response first, which is h^2 / 2-zCDP. The
+    program is then a post-processing of it and of releases that are chosen adaptively from it and from
+    earlier outcomes. Their costs add (Bun and Steinke 2016, Lemma 2.3), and
+    h^2 / 2 + epsilon^2 / 2 + rho <= (epsilon + h)^2 / 2 + rho. Every path is charged h. QED
+    """
+    alone = all(len(cell["paths"]) == 1 for cell in written)
+    shows = any(cell.path.forms or cell.path.releases for cell in cells)
+    need(alone and not shows, "hidden noise beside Gaussian releases requires each path to be its own cell")
+    return [(epsilon + hidden, rho) for epsilon, rho in released]
 
 
 def concluded(points: Sequence[Cost], paths: int) -> Checked:
@@ -288,14 +327,25 @@ def _with_hidden_gaussian(
     certificate: Any,
     paths: int,
 ) -> Checked:
-    """Return the bounds of a program with hidden Gaussian noise (``hidden_gaussian``)."""
-    pure = []
+    """Return the bounds of a program with hidden Gaussian noise (``hidden_gaussian``).
+
+    Gaussian releases are allowed in a single group: the program is then the release of the shifted noise,
+    followed by releases that are chosen adaptively, whose costs add.
+    """
+    pure, released = [], Fraction(0)
     for cell in cells:
         costs = path_costs(s, infos, cell.path.events, certificate)
         _require_hidden(cell.path, certificate)
-        need(not any(rho for _, rho in costs), "hidden noise cannot be combined with Gaussian releases")
         pure.append(max((epsilon for epsilon, _ in costs), default=Fraction(0)))
+        released = max(released, *(rho for _, rho in costs))
     losses = losses_of(tree, cells, certificate.get("groups"), pure)
+    need(
+        not released or len(losses) == 1,
+        "Gaussian releases beside hidden Gaussian noise require one shift for all paths",
+    )
+    if released:
+        rho = released + max((c * c + mu_squared) / 2 for c, mu_squared in losses[0])
+        return Checked(None, rho, None if any(c for c, _ in losses[0]) else 2 * rho, paths)
     epsilon = max(c for loss in losses for c, _ in loss)
     if all(mu_squared == 0 for loss in losses for _, mu_squared in loss):
         return Checked(epsilon, epsilon * epsilon / 2, None, paths, losses)

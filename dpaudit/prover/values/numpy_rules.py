@@ -803,9 +803,12 @@ def argsort_rule(run: Run, a: Any) -> Any:
         or len(inner.shape) != 1
     ):
         run.refuse("np.argsort requires a vector of unreleased scores with exactly one noise draw")
-    if inner.terms[0][1].distribution not in ("laplace", "exponential", "gumbel", "gaussian") or not isinstance(
-        content(inner.base), Private
-    ):
+    if inner.terms[0][1].distribution not in (
+        "laplace",
+        "exponential",
+        "gumbel",
+        "gaussian",
+    ) or not isinstance(content(inner.base), Private):
         return call_accepted(run, ACCEPTED[id(np.argsort)], [published(run, a)], {})
     if not run.picks:
         return call_accepted(run, ACCEPTED[id(np.argsort)], [published(run, a)], {})

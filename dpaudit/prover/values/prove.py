@@ -314,7 +314,20 @@ class _Attempt:
                 reason=f"no bound: {error}",
                 paths=len(explored.paths),
             )
-        return self._judged(checked, certificate, scope)
+        found = self._judged(checked, certificate, scope)
+        exact = None if found.verdict == "verified" else self._exact(certificate, scope)
+        return exact if exact is not None and _smaller(exact.bound, found.bound) else found
+
+    def _exact(self, certificate: dict[str, Any], scope: str) -> ValuesProof | None:
+        """Return a proof by exact probabilities of the outputs, or None if the kernel cannot read them."""
+        hides = any(node[0] == "draw" for node in certificate["tree"])
+        if not hides or not isinstance(self.claim, ApproxDP) or time.monotonic() > self.until:
+            return None
+        kept = {key: value for key, value in certificate.items() if key != "groups"}
+        try:
+            return self._judged(check({**kept, "exact": True}), {**kept, "exact": True}, scope)
+        except ValuesProofError:
+            return None
 
     def _defer_if_too_expensive(self, path: Path) -> None:
         """Defer the attempt if the first path costs more than the claim and noise could stay hidden.
@@ -443,17 +456,31 @@ class _Attempt:
             raise NotFollowedError(str(error)) from error
         checker = program_t0.Data(tuple(names), False, {}, boxes)
         if has_gaussian(explored):
-            at = Fraction(self.claim.epsilon) if isinstance(self.claim, ApproxDP) else None  # type: ignore[arg-type]
+            alone = isinstance(self.claim, ApproxDP) and not self._releases_gaussian(explored)
+            at = Fraction(self.claim.epsilon) if alone else None  # type: ignore[union-attr,arg-type]
             return gaussian_cells(explored, checker, epsilon=at, until=self.until)
         cells: list[dict[str, Any]] = []
+        merges = not self._releases_gaussian(explored)
         for members in patterns(paths, range(len(paths))):
-            cells += self._best_cells(explored, members, checker)
+            cells += self._best_cells(explored, members, checker, merges=merges)
         return cells, None
 
+    def _releases_gaussian(self, explored: Explored) -> bool:
+        """Return whether a path has a Gaussian release. Then each path must be a cell of its own."""
+        tables = {"draws": self.record.draws, "releases": self.record.releases}
+        try:
+            return any(
+                rho
+                for path in explored.paths
+                for _, rho in path_costs(self.s, self.record.infos, path.events, tables)
+            )
+        except RefusedStepError:  # ``check`` reports it later
+            return False
+
     def _best_cells(
-        self, explored: Explored, members: Sequence[int], checker: program_t0.Data
+        self, explored: Explored, members: Sequence[int], checker: program_t0.Data, *, merges: bool
     ) -> list[dict[str, Any]]:
-        whole = self._merged(explored, members, checker) if len(members) > 1 else None
+        whole = self._merged(explored, members, checker) if merges and len(members) > 1 else None
         if whole is not None and whole[0] <= (self.claim.bound or 0):
             return whole[1]
         alone = self._alone(explored, members, checker)
