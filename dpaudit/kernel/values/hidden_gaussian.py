@@ -34,10 +34,11 @@ is a function of the shifted noise under x and of the noise under x'. The progra
 the shifted noise followed by these releases.
 
 Why the sum is needed. For the sparse vector technique the shift depends on which query is answered "above".
-The bound mu^2 = D^2 / s1^2 + (2 D)^2 / s2^2 of one cell alone is false for many queries: with m queries
-that are all 0 or all D, and a threshold near s2 sqrt(2 log m), the probability of any "above" changes from
-nearly 0 to nearly 1 as m grows. Zhu and Wang 2020 (Improving sparse vector technique with Renyi DP) also
-have a term that grows with the number of queries.
+The pair mu^2 = D^2 / s1^2 + (2 D)^2 / s2^2 of one cell alone is no bound. Let D = s1 = s2 = 1, and take a
+million pairs of queries that are all (0, 0) or all (1, -1), with the threshold 4.5. The first answer "above"
+is to the second query of a pair with probability 0.343 or 0.0004, so delta at 3 is at least 0.33. One cell
+would give 0.28. Zhu and Wang 2020 (Improving sparse vector technique with Renyi DP) also have a term that
+grows with the number of queries.
 """
 
 from __future__ import annotations

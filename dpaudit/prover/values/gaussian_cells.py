@@ -13,6 +13,7 @@ import math
 import time
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -30,14 +31,11 @@ from dpaudit.prover.symbols import RefusedError
 
 __all__ = ["gaussian_cells", "has_gaussian"]
 
-MAX_CORNERS = 4_096
+#: Limit on the extreme changes of one region. The regions of all cells together have many.
+MAX_CORNERS = 1_100
 
 Cells = list[dict[str, Any]]
 Table = dict[str, list[str]]
-
-
-class _TooManyError(RefusedError):
-    code = "E-TOO-MANY-CHANGES"
 
 
 def has_gaussian(explored: Explored) -> bool:
@@ -61,7 +59,9 @@ def gaussian_cells(
         cells[0]["shifts"] = together[1]
         return cells, [list(range(len(cells)))]
     if delta is None:
-        raise RefusedError("no shift of the hidden noise keeps the path and the output")
+        raise RefusedError(
+            "no shift of the hidden noise keeps the path and the output, or it has too many extreme changes"
+        )
     return cells, [[k] for k in range(len(cells))]
 
 
@@ -113,10 +113,7 @@ class _Search:
         longest: Sequence[Draw] = max((path.draws for path in paths), key=len)
         if any(path.draws != longest[: len(path.draws)] for path in paths):
             return None
-        try:
-            return self.shifts(longest, rows, forms)
-        except _TooManyError:
-            return None
+        return self.shifts(longest, rows, forms)
 
     def shifts(
         self, draws: Sequence[Draw], rows: Sequence[Form], forms: Sequence[Form]
@@ -131,11 +128,15 @@ class _Search:
         )
         kept = {str(k): (program_t0.make(form.terms, form.constant), False) for k, form in enumerate(rows)}
         worst, table = 0.0, {}
-        for count, moved in enumerate(self.checker.extremes(program_t0.Cell(route, kept, {}))):
-            if count >= MAX_CORNERS or time.monotonic() > self.until:
-                raise _TooManyError(
-                    f"hidden comparisons have over {MAX_CORNERS:,} extreme changes, or exceed the time limit"
-                )
+        try:
+            extremes = list(islice(self.checker.extremes(program_t0.Cell(route, kept, {})), MAX_CORNERS + 1))
+        except program_t0.ProgramProofError:  # far more than the limit
+            return None
+        if len(extremes) > MAX_CORNERS:
+            return None
+        for moved in extremes:
+            if time.monotonic() > self.until:
+                raise RefusedError("the time limit was reached while shifts of hidden noise were sought")
             best = _best(draws, (_shortest(solver, moved), _cheapest(solver, moved)), self.epsilon)
             if best is None:
                 return None

@@ -1192,7 +1192,7 @@ class Fuzz:
         scale = self.scale()
         factor = Fraction(r.choice([1, 1, 2, -1]))
         if way == "largest":
-            distribution = r.choice(["gumbel", "laplace", "exponential"])
+            distribution = r.choice(["gumbel", "laplace", "exponential", "gaussian"])
             count = r.randint(1, min(2, int(info.shape[0])))  # type: ignore[arg-type]
             release = {
                 "law": "argmax",
@@ -1208,6 +1208,8 @@ class Fuzz:
                 b = pair.at(scale, 0) * abs(float(factor))
                 if distribution == "gumbel":
                     return _chosen(value, pair, b, count), 0.0
+                if distribution == "gaussian":
+                    return 0.0, _renyi_of_two(value, pair, b)
                 return _larger_of_two(value, pair, b, distribution), 0.0
 
             return [(release, drawn, lost)]
@@ -1307,6 +1309,22 @@ def _larger_of_two(value: Value, pair: Pair, b: float, distribution: str) -> flo
         large = math.log1p(-math.exp(small))
         logs.append((large, small) if scores[0] >= scores[1] else (small, large))
     return max(abs(logs[0][k] - logs[1][k]) for k in (0, 1))
+
+
+def _renyi_of_two(value: Value, pair: Pair, b: float) -> float:
+    """Return a rho that the larger of two Gaussian scores exceeds, or 0 for more scores (not computed)."""
+    sides = [np.asarray(one, dtype=float) for one in value.samples[pair.number]]
+    if any(len(scores) != 2 for scores in sides):
+        return 0.0
+    first = [math.erfc((scores[1] - scores[0]) / (2 * b)) / 2 for scores in sides]
+    tables = [(p, 1 - p) for p in first]
+    if min(min(table) for table in tables) < 1e-9:
+        return 0.0
+    return max(
+        math.log(sum(p**a * q ** (1 - a) for p, q in zip(*two, strict=True))) / (a - 1) / a
+        for two in (tables, tables[::-1])
+        for a in (1.001, 1.5, 2.0, 4.0, 8.0)
+    )
 
 
 def _answered(value: Value, pair: Pair, p: float, among: int | None) -> float:
