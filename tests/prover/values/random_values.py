@@ -18,6 +18,7 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting
 from dpaudit.kernel.values.polynomials import Bound, Poly
@@ -1209,7 +1210,7 @@ class Fuzz:
                 if distribution == "gumbel":
                     return _chosen(value, pair, b, count), 0.0
                 if distribution == "gaussian":
-                    return 0.0, _renyi_of_two(value, pair, b)
+                    return 0.0, _renyi_of_largest(value, pair, b)
                 return _larger_of_two(value, pair, b, distribution), 0.0
 
             return [(release, drawn, lost)]
@@ -1311,19 +1312,21 @@ def _larger_of_two(value: Value, pair: Pair, b: float, distribution: str) -> flo
     return max(abs(logs[0][k] - logs[1][k]) for k in (0, 1))
 
 
-def _renyi_of_two(value: Value, pair: Pair, b: float) -> float:
-    """Return a rho that the larger of two Gaussian scores exceeds, or 0 for more scores (not computed)."""
-    sides = [np.asarray(one, dtype=float) for one in value.samples[pair.number]]
-    if any(len(scores) != 2 for scores in sides):
-        return 0.0
-    first = [math.erfc((scores[1] - scores[0]) / (2 * b)) / 2 for scores in sides]
-    tables = [(p, 1 - p) for p in first]
-    if min(min(table) for table in tables) < 1e-9:
+def _renyi_of_largest(value: Value, pair: Pair, b: float) -> float:
+    """Return a rho that the position of the largest score with Gaussian noise exceeds on this pair."""
+    z = np.linspace(-9, 9, 601)
+    density = np.exp(-z * z / 2) * (z[1] - z[0]) / math.sqrt(2 * math.pi)
+    tables = []
+    for one in value.samples[pair.number]:
+        scores = np.asarray(one, dtype=float) / b
+        below = [[ndtr(z + own - other) for other in np.delete(scores, k)] for k, own in enumerate(scores)]
+        tables.append([float((density * np.prod(rows, axis=0)).sum()) for rows in below])
+    if min(map(min, tables)) < 1e-6:
         return 0.0
     return max(
         math.log(sum(p**a * q ** (1 - a) for p, q in zip(*two, strict=True))) / (a - 1) / a
         for two in (tables, tables[::-1])
-        for a in (1.001, 1.5, 2.0, 4.0, 8.0)
+        for a in (1.01, 2.0, 4.0, 8.0)
     )
 
 

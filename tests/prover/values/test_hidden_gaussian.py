@@ -1,12 +1,13 @@
-"""Programs whose Gaussian noise stays hidden: noisy maximum, above-threshold, and ranges, under (eps, delta)."""
+"""Programs whose Gaussian noise stays hidden in comparisons, under (epsilon, delta)."""
 
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from dpaudit.kernel.kernel_t0 import CertificateError
 from dpaudit.kernel.program_claim import examine_program
 from dpaudit.kernel.t2.exact_cells import enclosed
 from dpaudit.kernel.t2.hidden_gaussian import guarantee_of_program, part_of_delta
+from dpaudit.kernel.values import check as values_check
+from dpaudit.kernel.values import exact_cells, hidden_gaussian
 from dpaudit.kernel.values.check import ValuesProofError, check
 from dpaudit.kernel.values.claim import ASSUMED
 from dpaudit.kernel.values.exact_cells import Factor, Integral
@@ -254,7 +257,7 @@ def test_integrals_agree_with_quadrature(noise: str, other: str) -> None:
         kinks = sorted(
             {low, float(max(c, d)), *(t for t in np.linspace(-60, 60, 121) if low < t < max(c, d))}
         )
-        value = sum(quad(at, x, y, epsabs=1e-14)[0] for x, y in zip(kinks, kinks[1:], strict=False))
+        value = sum(quad(at, x, y, epsabs=1e-14)[0] for x, y in pairwise(kinks))
         assert float(enclosed(one).mid()) == pytest.approx(value, abs=1e-7)
         assert float(enclosed(one).rad()) < 1e-15
 
@@ -354,6 +357,19 @@ def is_accepted(certificate: dict[str, Any]) -> bool:
     return True
 
 
+def test_losses_are_those_of_the_shifts() -> None:
+    """The threshold moves by 1 at Laplace scale 4, and the query above it by 2 at Gaussian scale 8."""
+    claim = ApproxDP(epsilon=1, delta="0.00001")
+    certificate = proved(mixed_threshold(5, laplace_queries=False), claim, Records(UNIT, width=5))
+    above, none = (Fraction(1, 4), Fraction(1, 16)), (Fraction(1, 4), Fraction(0))
+    assert check(certificate).losses == (*5 * ((above,),), (none,))
+    each = part_of_delta(*above, Fraction(1))
+    assert 5 * each <= delta_of(certificate, claim) <= claim.bound
+    mu, left = 0.25, 0.75
+    value = norm.cdf(mu / 2 - left / mu) - math.exp(left) * norm.cdf(-mu / 2 - left / mu)
+    assert float(each) == pytest.approx(math.exp(0.25) * value, rel=1e-9)
+
+
 def test_forged_groups_and_shifts_are_refused() -> None:
     """A group of cells needs one common shift; cells may not be left out; scales must be recorded."""
     certificate = proved(
@@ -422,7 +438,7 @@ def test_the_kernel_derives_a_proof_with_a_delta_again() -> None:
 def threshold_then_sum(data: Any, rng: Any) -> Any:
     q = data.sum(axis=0)
     t = rng.laplace(0, 4)
-    for k in range(3):
+    for k in range(8):
         if q[k] + rng.laplace(0, 8) >= t:
             return k, q[0] + rng.normal(0, 5)
     return -1, 0.0
@@ -442,7 +458,7 @@ def maximum_then_sum(data: Any, rng: Any) -> Any:
 
 def test_hidden_noise_composes_with_gaussian_releases() -> None:
     """Laplace: rho = 0.5^2/2 + 1/50. Gaussian: mu^2 = 1/16 + 1/16 for scores that all rise."""
-    data = Records(UNIT, width=3)
+    data = Records(UNIT, width=8)
     found = prove_values(threshold_then_sum, ZeroConcentratedDP(rho="0.145"), data=data)
     assert (found.verdict, found.bound) == ("verified", Fraction(145, 1000))
     assert (
@@ -456,3 +472,56 @@ def test_hidden_noise_composes_with_gaussian_releases() -> None:
     assert float(both.bound) ** 2 == pytest.approx(1 / 8, rel=1e-9)
     smaller = GaussianDP(mu="0.35", adjacency="add-remove")
     assert prove_values(maximum_then_sum, smaller, data=wide).verdict == "inconclusive"
+
+
+# Mutants of the rules.
+
+MUTANTS = [
+    (hidden_gaussian, "losses_of", "(shift / scale) ** 2", "(shift / scale) ** 2 * 9 / 10"),
+    (exact_cells, "exact_case", "setdefault(_output(cell), [])", "setdefault(0, [])"),
+    (exact_cells, "exact_case", "(min if a > 0 else max)", "(max if a > 0 else min)"),
+    (exact_cells, "exact_case", "end = -constant / a", "end = constant / a"),
+]
+
+
+def bands(data: Any, rng: Any) -> Any:
+    v = data.sum() + rng.normal(0, 1)
+    if v > 0.25:
+        if v > 0.75:
+            return 2
+        return 1
+    return 0
+
+
+def contradicted() -> bool:
+    """Return whether a bound is not the exact value."""
+    bernoulli = [float(norm.cdf(z / math.sqrt(2))) for z in (1, -1)]
+    two = bernoulli[0] - math.exp(0.1) * bernoulli[1]
+    three = [np.diff([0, norm.cdf(0.25 - q), norm.cdf(0.75 - q), 1]) for q in (0, 1)]
+    of_bands = max(np.maximum(p - math.exp(0.1) * q, 0).sum() for p, q in (three, three[::-1]))
+    mu = math.sqrt(2)
+    normal = norm.cdf(mu / 2 - 0.1 / mu) - math.exp(0.1) * norm.cdf(-mu / 2 - 0.1 / mu)
+    pairs = [
+        (maximum_by_loop(2, 1), Records(UNIT, width=2), normal),
+        (maximum_by_loop(2, 1), bits(2), two),
+        (above_threshold(3, 1, 1), bits(3), by_quadrature(3, 1, 1, 0.1)),
+        (bands, Records(Integers(0, 1), size=1), of_bands),
+    ]
+    return any(abs(float(bound(program, "0.1", data)) - value) > 1e-8 for program, data, value in pairs)
+
+
+def test_the_rules_are_not_contradicted() -> None:
+    """The comparison that finds mutants finds nothing in the rules themselves."""
+    assert not contradicted()
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[f"{one[1]}: {one[3]}" for one in MUTANTS])
+def test_a_wrong_rule_is_contradicted(mutant: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exact values of two scores and of three queries find each wrong rule."""
+    module, name, old, new = mutant
+    source = inspect.getsource(module)
+    assert source.count(old) == 1
+    space = {"__name__": module.__name__}
+    exec(compile(source.replace(old, new), name, "exec"), space)
+    monkeypatch.setattr(values_check, name, space[name])
+    assert contradicted()
