@@ -357,17 +357,21 @@ def is_accepted(certificate: dict[str, Any]) -> bool:
     return True
 
 
-def test_losses_are_those_of_the_shifts() -> None:
-    """The threshold moves by 1 at Laplace scale 4, and the query above it by 2 at Gaussian scale 8."""
+def test_the_delta_is_the_sum_over_the_losses() -> None:
+    """Laplace shifts count as c and Gaussian shifts as mu, by the formula in floats."""
     claim = ApproxDP(epsilon=1, delta="0.00001")
     certificate = proved(mixed_threshold(5, laplace_queries=False), claim, Records(UNIT, width=5))
-    above, none = (Fraction(1, 4), Fraction(1, 16)), (Fraction(1, 4), Fraction(0))
-    assert check(certificate).losses == (*5 * ((above,),), (none,))
-    each = part_of_delta(*above, Fraction(1))
-    assert 5 * each <= delta_of(certificate, claim) <= claim.bound
-    mu, left = 0.25, 0.75
-    value = norm.cdf(mu / 2 - left / mu) - math.exp(left) * norm.cdf(-mu / 2 - left / mu)
-    assert float(each) == pytest.approx(math.exp(0.25) * value, rel=1e-9)
+    losses = check(certificate).losses
+    assert len(losses) == 6
+    assert any(c for loss in losses for c, _ in loss)
+    total = 0.0
+    for loss in losses:
+        [(pure, mu_squared)] = loss
+        c, mu = float(pure), math.sqrt(mu_squared)
+        if mu:
+            left = 1 - c
+            total += math.exp(c) * norm.cdf(mu / 2 - left / mu) - math.e * norm.cdf(-mu / 2 - left / mu)
+    assert float(delta_of(certificate, claim)) == pytest.approx(total, rel=1e-6)
 
 
 def test_forged_groups_and_shifts_are_refused() -> None:
