@@ -31,7 +31,8 @@ from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 
 __all__ = ["ExactCase", "Factor", "Integral", "exact_case"]
 
-MAX_POINTS, MAX_PAIRS = 20_000, 1_500_000
+#: Limits on integrals, and on terms of all sums over outputs of pairs of neighbours: below a minute together.
+MAX_INTEGRALS, MAX_TERMS = 3_000, 3_000_000
 
 #: The end of an interval: slope times the pivot, plus a constant.
 End = tuple[Fraction, Fraction]
@@ -89,12 +90,13 @@ def exact_case(
     """Return the exact case of a program, or refuse it."""
     ranges = [_values(s, infos[int(name[1:])]) for name in names]
     points = prod(map(len, ranges))
-    need(points <= MAX_POINTS, f"private integers in comparisons have over {MAX_POINTS:,} values")
+    count = points * len(cells)
+    need(count <= MAX_INTEGRALS, f"exact probabilities have over {MAX_INTEGRALS:,} integrals")
     moves = [
         prod(min(len(r), int(box[n][1] - box[n][0]) + 1) for r, n in zip(ranges, names, strict=True))
         for box in boxes
     ]
-    need(points * sum(moves) <= MAX_PAIRS, f"private integers have over {MAX_PAIRS:,} pairs of neighbours")
+    need(count * sum(moves) <= MAX_TERMS, f"exact probabilities have over {MAX_TERMS:,} terms")
     outputs: dict[Any, list[Cell]] = {}
     for cell in cells:
         outputs.setdefault(_output(cell), []).append(cell)
