@@ -220,6 +220,9 @@ class Cell:
 class Tree:
     """The decision tree: a list of nodes, the root first."""
 
+    #: The distributions with a density that draws may have. ``cost`` has a bound for those of this file.
+    densities: tuple[str, ...] = CONTINUOUS
+
     def __init__(self, nodes: Any, data: Data) -> None:
         need(isinstance(nodes, list) and 0 < len(nodes) <= MAX_NODES, f"a tree has 1 to {MAX_NODES} nodes.")
         need(all(isinstance(node, list) and node for node in nodes), "a node must be a list.")
@@ -276,7 +279,7 @@ class Tree:
         kind = node[0]
         if kind == "draw":
             noise, scale = node[1], positive(node[2])
-            need(noise in (*CONTINUOUS, DISCRETE), f"a draw cannot have the noise {str(noise)[:40]!r}.")
+            need(noise in (*self.densities, DISCRETE), f"a draw cannot have the noise {str(noise)[:40]!r}.")
             need(
                 noise != DISCRETE or self.data.integers, "discrete noise needs data that are integers (G12)."
             )
@@ -336,7 +339,7 @@ class Tree:
         Multipliers >= 0 must give 0 >= k with k > 0, or k = 0 with weight on a strict row or on a row with
         continuous noise (G5, H8).
         """
-        blurring = {"g", *(f"n{i}" for i, (noise, _) in enumerate(draws) if noise in CONTINUOUS)}
+        blurring = {"g", *(f"n{i}" for i, (noise, _) in enumerate(draws) if noise in self.densities)}
         terms, constant = self.combined(weights, rows)
         need(not terms, "the multipliers of a pruned branch leave a symbol.")
         used = [rows[name] for name in weights]
@@ -462,9 +465,8 @@ class Tree:
             self.covered(below, {**rows, f"c{len(rows)}": no}, there, draws)
             rows = {**rows, f"c{len(rows)}": (form, strict)}
 
-    def cost(self, cell: Cell) -> Fraction:
-        """Return the largest cost of a cell over all extreme changes. Refuse a shift that leaves the cell."""
-        worst = ZERO
+    def aligned(self, cell: Cell) -> Iterator[tuple[dict[str, Fraction], list[Fraction]]]:
+        """Yield each extreme change with the shifts of the draws. Refuse a shift that leaves the cell."""
         for count, moved in enumerate(self.data.extremes(cell)):
             need(count < MAX_EXTREMES, "a cell has too many extreme changes.")
             key = ",".join(str(moved.get(name, 0)) for name in self.data.names)
@@ -477,6 +479,14 @@ class Tree:
                 need(change(form, everything) <= 0, f"a comparison is not kept under the change {key}.")
             for form in cell.path.forms:
                 need(change(form, everything) == 0, f"a shown value is not kept under the change {key}.")
+            yield everything, shifts
+
+    def cost(self, cell: Cell) -> Fraction:
+        """Return the largest cost of a cell over all extreme changes. Refuse a shift that leaves the cell."""
+        worst, draws = ZERO, cell.path.draws
+        pure = all(noise in (*CONTINUOUS, DISCRETE) for noise, _ in draws)
+        need(pure, "a shift of Gaussian noise has no pure cost.")
+        for everything, shifts in self.aligned(cell):
             cost = sum(abs(change(form, everything)) / scale for form, _, scale in cell.path.releases)
             for shift, (noise, scale) in zip(shifts, draws, strict=True):
                 need(

@@ -14,7 +14,8 @@ Proof. On one path both sides make the same releases of equal distributions. Giv
 of cost c changes the density of its outcome by at most e^c (or is c-zCDP), so costs add along a path
 (adaptive composition). A record that does not affect a release adds nothing to it (parallel composition).
 Hidden noise is shifted within its cell (``program_t0``), for all changes of its symbols within the derived
-boxes. Its cost is added to the other costs.
+boxes. Its cost is added to the other costs. Hidden Gaussian noise has a delta instead of a cost
+(``hidden_gaussian``). ``exact_cells`` has exact probabilities for programs on integers.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from dpaudit.kernel.values.channels import session_part
 from dpaudit.kernel.values.claim import PROOF, run
 from dpaudit.kernel.values.costs import Cost, maximal
 from dpaudit.kernel.values.declaration import require_declared
+from dpaudit.kernel.values.exact_cells import ExactCase, exact_case
+from dpaudit.kernel.values.hidden_gaussian import GaussianTree, Loss, has_gaussian, losses_of
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 from dpaudit.kernel.values.polynomials import Poly
 from dpaudit.kernel.values.releases import Drawn, cost_of, drawn_of, most_expensive
@@ -70,13 +73,17 @@ class Checked:
     ``epsilon``, ``rho`` and ``mu_squared`` are the bounds of all costs, and None where there is no such
     bound: ``epsilon`` with Gaussian noise, ``mu_squared`` with any other noise, all with a mechanism.
     ``adaptive`` says whether the bounds also hold for data that are chosen in view of earlier outcomes (see
-    ``views``).
+    ``views``). The ``losses`` of groups of cells bound every delta of hidden Gaussian noise, and so do the
+    probabilities of an ``exact`` case. If they are ``only`` bounds of a delta, there is no other.
     """
 
     costs: tuple[Cost, ...]
     paths: int
     gaussian: bool = True
     adaptive: bool = False
+    losses: tuple[Loss, ...] = ()
+    exact: ExactCase | None = None
+    only: bool = False
 
     @property
     def mechanisms(self) -> bool:
@@ -85,12 +92,12 @@ class Checked:
 
     @property
     def epsilon(self) -> Fraction | None:
-        pure = not self.mechanisms and all(cost.rho == 0 for cost in self.costs)
+        pure = not self.only and not self.mechanisms and all(cost.rho == 0 for cost in self.costs)
         return max((cost.epsilon for cost in self.costs), default=Fraction(0)) if pure else None
 
     @property
     def rho(self) -> Fraction | None:
-        if self.mechanisms:
+        if self.only or self.mechanisms:
             return None
         return max((cost.rho + cost.epsilon**2 / 2 for cost in self.costs), default=Fraction(0))
 
@@ -274,39 +281,53 @@ def _require_small(certificate: Any) -> None:
 def _check(certificate: Any) -> Checked:
     _require_small(certificate)
     need(certificate.get("proof") == PROOF, f"the certificate must be of the kind {PROOF!r}")
-    named = certificate.keys() - {"channels"}
-    need(named == PARTS, f"a certificate must have exactly the keys {sorted(PARTS)}, and may have channels")
+    parts = certificate.keys() - {"channels", "groups", "exact"}
+    need(parts == PARTS, f"a certificate must have the keys {sorted(PARTS)} (and channels, groups or exact)")
     require_declared(certificate["data"], certificate["adjacency"], certificate["nodes"])
     s = setting_of(certificate["data"], certificate["adjacency"], certificate["view"])
     infos = derived(s, certificate["nodes"])
     used = sorted({int(name[1:]) for node in certificate["tree"] for name in _symbols(node)})
     names = tuple(f"x{k}" for k in used)
     data = program_t0.Data(names, False, {}, boxes_of(s, infos, names))
-    tree = program_t0.Tree(certificate["tree"], data)
+    tree = GaussianTree(certificate["tree"], data)
     paths = tree.paths()
     members = [k for cell in certificate["cells"] for k in cell["paths"]]
     need(all(type(k) is int for k in members), "the paths of a cell must be integers")
     need(sorted(members) == list(range(len(paths))), "each path must be in exactly one cell")
     points: list[Cost] = []
-    adaptive = True
-    for written in certificate["cells"]:
-        cell = tree.cell(written, paths)
-        costs = path_costs(s, infos, cell.path.events, certificate)
-        hidden = tree.cost(cell) if cell.path.draws else Fraction(0)
+    cells = [tree.cell(written, paths) for written in certificate["cells"]]
+    for cell in cells:
         _require_hidden(cell.path, certificate)
-        points += [cost._replace(epsilon=cost.epsilon + hidden) for cost in costs]
-        need(
-            not (cell.path.draws and any(cost.rho or cost.mechanisms for cost in costs)),
-            "hidden noise cannot be combined with releases that have no pure bound",
-        )
         need(
             not cell.path.draws or not _reveals(cell.path, certificate),
             "hidden noise cannot be combined with private values that are revealed to others than the view",
         )
-        adaptive = adaptive and not cell.path.draws
+    costs = [path_costs(s, infos, cell.path.events, certificate) for cell in cells]
+    if "exact" in certificate:
+        need(
+            certificate["exact"] is True and "groups" not in certificate, "exact must be true, without groups"
+        )
+        need(all(cost.parts == 0 for found in costs for cost in found), "an exact case must not release")
+        case = exact_case(s, infos, names, data.boxes, cells)
+        return Checked((), len(paths), exact=case, only=True)
     # Discrete Gaussian noise has the zCDP bound of Gaussian noise, but not its trade-off curve.
     discrete = any(release["law"] == "discrete-gaussian" for release in certificate["releases"])
-    return replace(concluded(points, len(paths), gaussian=not discrete), adaptive=adaptive)
+    if has_gaussian(cells):
+        found = _with_hidden_gaussian(tree, cells, costs, certificate.get("groups"), len(paths))
+        return replace(found, gaussian=not discrete)
+    need("groups" not in certificate, "only hidden Gaussian noise has groups of cells")
+    hidden = [tree.cost(cell) if cell.path.draws else Fraction(0) for cell in cells]
+    released = [cost for found in costs for cost in found]
+    if any(hidden) and any(cost.rho or cost.mechanisms for cost in released):
+        points = _beside_gaussian(released, cells, certificate["cells"], max(hidden))
+    else:
+        points = [
+            cost._replace(epsilon=cost.epsilon + more)
+            for found, more in zip(costs, hidden, strict=True)
+            for cost in found
+        ]
+    found = concluded(points, len(paths), gaussian=not discrete)
+    return replace(found, adaptive=not any(cell.path.draws for cell in cells))
 
 
 def concluded(costs: Sequence[Cost], paths: int, *, gaussian: bool = True) -> Checked:
@@ -321,6 +342,58 @@ def _reveals(path: Any, tables: Any) -> bool:
         one and one.group(1) == "release" and tables["releases"][int(one.group(2))]["law"] == "reveal"
         for one in found
     )
+
+
+def _beside_gaussian(
+    released: Sequence[Cost], cells: Sequence[program_t0.Cell], written: Sequence[Any], hidden: Fraction
+) -> list[Cost]:
+    """Return the costs of a program with hidden pure noise of cost ``hidden`` and Gaussian releases.
+
+    Each path must be a cell of its own, and no hidden value may be shown.
+
+    Proof. The hidden comparisons are an interactive mechanism: it gets the public outcomes and answers with
+    the result of each comparison. Each path keeps its comparisons under the shift of its own noise, for all
+    outcomes, because rows hold private values and noise only and an outcome does not change between the
+    sides. So for every strategy that chooses outcomes, each transcript changes its probability by a factor of
+    at most e^h, with h the largest cost of a path. The answers are finite, so the mechanism is an interactive
+    post-processing of one randomised response of cost h (Vadhan and Wang 2021, Concurrent composition of
+    differential privacy, Theorem 3.3 and its proof). Give the response first, which is h^2 / 2-zCDP. The
+    program is then a post-processing of it and of releases that are chosen adaptively from it and from
+    earlier outcomes. Their costs add (Bun and Steinke 2016, Lemma 2.3), and
+    h^2 / 2 + epsilon^2 / 2 + rho <= (epsilon + h)^2 / 2 + rho. Every path is charged h. QED
+    """
+    need(not any(cost.mechanisms for cost in released), "hidden noise is combined with Gaussian noise only")
+    alone = all(len(cell["paths"]) == 1 for cell in written)
+    shows = any(cell.path.forms or cell.path.releases for cell in cells)
+    need(alone and not shows, "hidden noise beside Gaussian releases requires each path to be its own cell")
+    return [cost._replace(epsilon=cost.epsilon + hidden) for cost in released]
+
+
+def _with_hidden_gaussian(
+    tree: GaussianTree,
+    cells: Sequence[program_t0.Cell],
+    costs: Sequence[Sequence[Cost]],
+    groups: Any,
+    paths: int,
+) -> Checked:
+    """Return the bounds of a program with hidden Gaussian noise (``hidden_gaussian``).
+
+    Gaussian releases are allowed in a single group: the program is then the release of the shifted noise,
+    followed by releases that are chosen adaptively, whose costs add.
+    """
+    released = [cost for found in costs for cost in found]
+    need(not any(cost.mechanisms for cost in released), "hidden Gaussian noise is combined with other noise")
+    pure = [max((cost.epsilon for cost in found), default=Fraction(0)) for found in costs]
+    rho = max((cost.rho for cost in released), default=Fraction(0))
+    losses = losses_of(tree, cells, groups, pure)
+    need(
+        not rho or len(losses) == 1,
+        "Gaussian releases beside hidden Gaussian noise require one shift for all paths",
+    )
+    if len(losses) > 1 and any(mu_squared for loss in losses for _, mu_squared in loss):
+        return Checked((), paths, losses=losses, only=True)
+    points = [Cost(c, rho + mu_squared / 2) for loss in losses for c, mu_squared in loss]
+    return replace(concluded(points, paths), losses=() if rho else losses)
 
 
 def _symbols(node: Any) -> list[str]:
@@ -343,7 +416,7 @@ def _require_hidden(path: Any, tables: Any) -> None:
     need(len(hidden) == len(path.draws), "each hidden draw must be declared exactly once")
     for (distribution, scale, _), (symbol_distribution, symbol_scale) in zip(hidden, path.draws, strict=True):
         need(
-            distribution == symbol_distribution and distribution in program_t0.CONTINUOUS,
+            distribution == symbol_distribution and distribution in GaussianTree.densities,
             "the distribution of a hidden draw must be the recorded one, and continuous",
         )
         need(

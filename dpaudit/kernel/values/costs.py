@@ -87,13 +87,21 @@ def guarantees(checked: Any, claim: dict[str, Any]) -> list[Guarantee]:
         The kernel refuses a mechanism in this setting, or paths with different mechanisms have several parts.
     """
     if not getattr(checked, "mechanisms", False):
-        return [guarantee_of(checked)]
+        return [_with_hidden_noise(checked)]
     worst = maximal(checked.costs)
     need(
         len(worst) == 1 or all(cost.parts <= 1 for cost in worst),
         "paths with several releases each must use the same noise on all paths.",
     )
     return [_guarantee(cost, Setting.of(claim), checked.gaussian) for cost in worst]
+
+
+def _with_hidden_noise(checked: Any) -> Guarantee:
+    if not getattr(checked, "losses", ()) and getattr(checked, "exact", None) is None:
+        return guarantee_of(checked)
+    from dpaudit.kernel.t2.hidden_gaussian import guarantee_of_program  # needs the higher tiers
+
+    return guarantee_of_program(checked)
 
 
 def _guarantee(cost: Cost, setting: Setting, gaussian: bool) -> Guarantee:

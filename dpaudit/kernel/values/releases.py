@@ -193,25 +193,25 @@ def _picked(s: Setting, infos: Sequence[Info], release: dict[str, Any], draws: S
     """Return the cost of the exponential mechanism, or of the positions of the largest noisy scores.
 
     With Laplace, exponential or Gumbel noise, each position costs 2 change / scale, or change / scale if
-    adding a record lowers no score.
+    adding a record lowers no score. The cost of Gaussian noise is in ``_places_under_gaussian``.
     """
     info = _released(infos, release)
     if release["law"] == "choice":
         need("softmax" in info.facts, "a choice requires probabilities exp(v) / exp(v).sum()")
         info = infos[info.facts["softmax"]]
-        scale = Poly.of(1)
+        scale, drawn = Poly.of(1), None
     else:
         drawn, factor = draws[release["draw"]], Fraction(release["factor"])
         need(
-            drawn.distribution in ("laplace", "exponential", "gumbel"),
-            f"an argmax requires Laplace, exponential or Gumbel noise, got {drawn.distribution}",
+            drawn.distribution in ("laplace", "exponential", "gumbel", "gaussian"),
+            f"an argmax requires Laplace, exponential, Gumbel or Gaussian noise, got {drawn.distribution}",
         )
         need(
             drawn.shape == info.shape and len(info.shape) == 1,
             "an argmax requires a separate noise draw for each entry of a vector of scores",
         )
         need(
-            drawn.distribution == "laplace" or factor > 0,
+            drawn.distribution in ("laplace", "gaussian") or factor > 0,
             f"{drawn.distribution} noise requires a positive factor",
         )
         need(factor != 0, "the factor of the noise must not be 0")
@@ -220,6 +220,11 @@ def _picked(s: Setting, infos: Sequence[Info], release: dict[str, Any], draws: S
     need(len(whole.shape) == 1, "a choice requires a vector of scores")
     centred = whole.facts.get("centred")
     change = s.smallest(whole.change, centred)
+    need(int(release["count"]) >= 1, "the number of chosen positions must be at least 1")
+    if drawn is not None and drawn.distribution == "gaussian":
+        one_way = whole.rises and centred is None and s.length_is_private
+        rho = _places_under_gaussian(s, whole, times(1 if one_way else 2, change), scale)
+        return Part(Cost(rho=rho), info.support, None if info.records else info.guard)
     ratio = s.quotient(change, scale)
     need(
         ratio is not None,
@@ -227,8 +232,28 @@ def _picked(s: Setting, infos: Sequence[Info], release: dict[str, Any], draws: S
     )
     rises = whole.rises and centred is None and s.length_is_private
     cost = (ratio or Fraction(0)) * (1 if rises else 2) * int(release["count"])
-    need(int(release["count"]) >= 1, "the number of chosen positions must be at least 1")
     return Part(Cost(cost), info.support, None if info.records else info.guard)
+
+
+def _places_under_gaussian(s: Setting, scores: Info, spread: Bound, scale: Poly) -> Fraction:
+    """Return the rho of any number of positions of K scores with Gaussian noise of variance v.
+
+    Proof. The order is a function of the noisy scores, so rho <= change2 / (2 v). It depends only on their
+    differences, so it is also a function of the noisy scores minus their mean. There the change is d minus
+    its mean. All d_k lie in an interval of length R = ``spread``, so its square is convex in d and largest at
+    a corner with m of the K scores at the upper end: R^2 m (K - m) / K <= R^2 floor(K^2 / 4) / K
+    (proofs.md, ``noisy-max``). A position of a Gaussian mechanism is a post-processing for any count.
+    """
+    count = scores.shape[0]
+    by_norm = s.quotient(times(Fraction(1, 2), scores.change2), scale * scale)
+    by_spread = (
+        s.quotient(times(Fraction(count * count // 4, 2 * count), times(spread, spread)), scale * scale)
+        if type(count) is int and count
+        else None
+    )
+    found = [one for one in (by_norm, by_spread) if one is not None]
+    need(found, "the change of the scores is not bounded relative to the noise scale (clip the data)")
+    return min(found)
 
 
 def _response(s: Setting, info: Info, release: dict[str, Any]) -> Part:

@@ -796,7 +796,7 @@ def noisy_place_rule(run: Run, noisy: Noisy, largest: bool, axis: Any) -> Any:
     if (
         not alone
         or not isinstance(noisy.shape[0], int)
-        or noisy.terms[0][1].distribution not in ("laplace", "exponential", "gumbel")
+        or noisy.terms[0][1].distribution not in ("laplace", "exponential", "gumbel", "gaussian")
     ):
         released = published(run, Array(noisy))
         return call_accepted(
@@ -818,9 +818,12 @@ def argsort_rule(run: Run, a: Any) -> Any:
         or len(inner.shape) != 1
     ):
         run.refuse("np.argsort requires a vector of unreleased scores with exactly one noise draw")
-    if inner.terms[0][1].distribution not in ("laplace", "exponential", "gumbel") or not isinstance(
-        content(inner.base), Private
-    ):
+    if inner.terms[0][1].distribution not in (
+        "laplace",
+        "exponential",
+        "gumbel",
+        "gaussian",
+    ) or not isinstance(content(inner.base), Private):
         return call_accepted(run, ACCEPTED[id(np.argsort)], [published(run, a)], {})
     if not run.picks:
         return call_accepted(run, ACCEPTED[id(np.argsort)], [published(run, a)], {})

@@ -542,7 +542,7 @@ def _noisy_multiple(run: Run, op: str, a: Any, b: Any) -> Any:
 
 def _may_hide(noisy: Noisy) -> bool:
     return noisy.shape == () and all(
-        d.distribution in ("laplace", "exponential")
+        d.distribution in ("laplace", "exponential", "gaussian")
         and d.positive.number is not None
         and (e in d.hidden or d.free(e))
         for _, d, e in noisy.terms

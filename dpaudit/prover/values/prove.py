@@ -43,6 +43,7 @@ from dpaudit.prover.forms import Form
 from dpaudit.prover.regions import merge, patterns
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.values.cross_check import cross_check
+from dpaudit.prover.values.gaussian_cells import gaussian_cells, has_gaussian
 from dpaudit.prover.values.interpreter import Interpreter
 from dpaudit.prover.values.matrices import index
 from dpaudit.prover.values.programs import described, unwrapped_program
@@ -285,8 +286,8 @@ class _Attempt:
             raise self.broken
         self._cross_check()
         self.could_hide = any(_branches_on_outcome(path.events) for path in explored.paths)
-        cells = self._cells(explored)
-        certificate = {
+        cells, groups = self._cells(explored)
+        certificate: dict[str, Any] = {
             "proof": PROOF,
             "data": declared(self.data),
             "adjacency": {"kind": self.s.adjacency, "group": self.s.group},
@@ -297,6 +298,7 @@ class _Attempt:
             "tree": written_tree(explored),
             "cells": cells,
             **({"channels": self.record.channels} if self.record.channels else {}),
+            **({} if groups is None else {"groups": groups}),
         }
         try:
             checked = check(certificate)
@@ -308,7 +310,20 @@ class _Attempt:
                 reason=f"no bound: {error}",
                 paths=len(explored.paths),
             )
-        return self._judged(checked, certificate, scope)
+        found = self._judged(checked, certificate, scope)
+        exact = None if found.verdict == "verified" else self._exact(certificate, scope)
+        return exact if exact is not None and _smaller(exact.bound, found.bound) else found
+
+    def _exact(self, certificate: dict[str, Any], scope: str) -> ValuesProof | None:
+        """Return a proof by exact probabilities of the outputs, or None if the kernel cannot read them."""
+        hides = any(node[0] == "draw" for node in certificate["tree"])
+        if not hides or not isinstance(self.claim, ApproxDP) or time.monotonic() > self.until:
+            return None
+        kept = {key: value for key, value in certificate.items() if key != "groups"}
+        try:
+            return self._judged(check({**kept, "exact": True}), {**kept, "exact": True}, scope)
+        except ValuesProofError:
+            return None
 
     def _defer_if_too_expensive(self, path: Path) -> None:
         """Defer the attempt if the first path costs more than the claim and noise could stay hidden.
@@ -435,10 +450,11 @@ class _Attempt:
 
     # Cells (sets of paths with the same output) and shifts of hidden noise.
 
-    def _cells(self, explored: Explored) -> list[dict[str, Any]]:
+    def _cells(self, explored: Explored) -> tuple[list[dict[str, Any]], list[list[int]] | None]:
+        """Return the cells, and their groups if Gaussian noise is hidden."""
         paths = explored.paths
         if not any(path.draws for path in paths):
-            return [{"paths": [k]} for k in range(len(paths))]
+            return [{"paths": [k]} for k in range(len(paths))], None
         forms = [row.form for path in paths for row in path.rows.values()]
         forms += [form for path in paths for form in path.shown_forms()]
         used = {name for form in forms for name in form.terms if name.startswith("x")}
@@ -448,15 +464,32 @@ class _Attempt:
         except RefusedStepError as error:
             raise NotFollowedError(str(error)) from error
         checker = program_t0.Data(tuple(names), False, {}, boxes)
+        if has_gaussian(explored):
+            alone = isinstance(self.claim, ApproxDP) and not self._releases_gaussian(explored)
+            at = Fraction(self.claim.epsilon) if alone else None  # type: ignore[union-attr,arg-type]
+            return gaussian_cells(explored, checker, epsilon=at, until=self.until)
         cells: list[dict[str, Any]] = []
+        merges = not self._releases_gaussian(explored)
         for members in patterns(paths, range(len(paths))):
-            cells += self._best_cells(explored, members, checker)
-        return cells
+            cells += self._best_cells(explored, members, checker, merges=merges)
+        return cells, None
+
+    def _releases_gaussian(self, explored: Explored) -> bool:
+        """Return whether a path has a Gaussian release. Then each path must be a cell of its own."""
+        tables = {"draws": self.record.draws, "releases": self.record.releases}
+        try:
+            return any(
+                cost.rho or cost.mechanisms
+                for path in explored.paths
+                for cost in path_costs(self.s, self.record.infos, path.events, tables)
+            )
+        except RefusedStepError:  # ``check`` reports it later
+            return False
 
     def _best_cells(
-        self, explored: Explored, members: Sequence[int], checker: program_t0.Data
+        self, explored: Explored, members: Sequence[int], checker: program_t0.Data, *, merges: bool
     ) -> list[dict[str, Any]]:
-        whole = self._merged(explored, members, checker) if len(members) > 1 else None
+        whole = self._merged(explored, members, checker) if merges and len(members) > 1 else None
         if whole is not None and whole[0] <= (self.claim.bound or 0):
             return whole[1]
         alone = self._alone(explored, members, checker)

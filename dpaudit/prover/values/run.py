@@ -512,10 +512,10 @@ class Run:
             if not draw.free(entry):
                 self.refuse("one noise draw is used twice (draw new noise for each release)")
             number = draw.positive.number
-            if draw.distribution not in ("laplace", "exponential") or number is None:
+            if draw.distribution not in ("laplace", "exponential", "gaussian") or number is None:
                 self.refuse(
-                    f"{draw.distribution} noise is hidden in a comparison (only Laplace and exponential noise"
-                    " of constant scale can be)"
+                    f"{draw.distribution} noise is hidden in a comparison (only Laplace, exponential and"
+                    " Gaussian noise of constant scale can be)"
                 )
             self.event(f"hidden {draw.number} {entry or 0}")
             self.walk.hidden(SimpleNamespace(name=draw.distribution, scale=number))  # type: ignore[arg-type]

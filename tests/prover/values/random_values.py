@@ -18,6 +18,7 @@ from itertools import permutations
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting
 from dpaudit.kernel.values.polynomials import Bound, Poly
@@ -1231,7 +1232,7 @@ class Fuzz:
         scale = self.scale()
         factor = Fraction(r.choice([1, 1, 2, -1]))
         if way == "largest":
-            distribution = r.choice(["gumbel", "laplace", "exponential"])
+            distribution = r.choice(["gumbel", "laplace", "exponential", "gaussian"])
             count = r.randint(1, min(2, int(info.shape[0])))  # type: ignore[arg-type]
             release = {
                 "law": "argmax",
@@ -1247,6 +1248,8 @@ class Fuzz:
                 b = pair.at(scale, 0) * abs(float(factor))
                 if distribution == "gumbel":
                     return _chosen(value, pair, b, count), 0.0
+                if distribution == "gaussian":
+                    return 0.0, _renyi_of_largest(value, pair, b)
                 return _larger_of_two(value, pair, b, distribution), 0.0
 
             return [(release, drawn, lost)]
@@ -1346,6 +1349,24 @@ def _larger_of_two(value: Value, pair: Pair, b: float, distribution: str) -> flo
         large = math.log1p(-math.exp(small))
         logs.append((large, small) if scores[0] >= scores[1] else (small, large))
     return max(abs(logs[0][k] - logs[1][k]) for k in (0, 1))
+
+
+def _renyi_of_largest(value: Value, pair: Pair, b: float) -> float:
+    """Return a rho that the position of the largest score with Gaussian noise exceeds on this pair."""
+    z = np.linspace(-9, 9, 601)
+    density = np.exp(-z * z / 2) * (z[1] - z[0]) / math.sqrt(2 * math.pi)
+    tables = []
+    for one in value.samples[pair.number]:
+        scores = np.asarray(one, dtype=float) / b
+        below = [[ndtr(z + own - other) for other in np.delete(scores, k)] for k, own in enumerate(scores)]
+        tables.append([float((density * np.prod(rows, axis=0)).sum()) for rows in below])
+    if min(map(min, tables)) < 1e-6:
+        return 0.0
+    return max(
+        math.log(sum(p**a * q ** (1 - a) for p, q in zip(*two, strict=True))) / (a - 1) / a
+        for two in (tables, tables[::-1])
+        for a in (1.01, 2.0, 4.0, 8.0)
+    )
 
 
 def _answered(value: Value, pair: Pair, p: float, among: int | None) -> float:

@@ -184,6 +184,8 @@ SHARED = [
     Mutant(("_one_by_one", "cost_of"), C, "_one_by_one", "sorted(weights.values(), reverse=True)", "sorted(weights.values())", ("hits",)),
     Mutant(("_one_by_one", "cost_of"), C, "_one_by_one", "1 / (2 * number * number) if", "1 / (4 * number * number) if", ("hits",)),
     Mutant(("_picked", "cost_of"), C, "_picked", "(1 if rises else 2)", "1", ("hits", "scores"), (("adjacency", "replace-one"),)),
+    Mutant(("_places_under_gaussian", "_picked", "cost_of"), C, "_places_under_gaussian", "2 * count)", "6 * count)", ("hits", "scores"), (("adjacency", "replace-one"),)),
+    Mutant(("_places_under_gaussian", "_picked", "cost_of"), C, "_places_under_gaussian", "Fraction(1, 2), scores", "Fraction(1, 20), scores", ("hits", "scores"), (("adjacency", "replace-one"),)),
     Mutant(("_response", "cost_of"), C, "_response", "each * (count or 0)", "each", ("cast",), (("form", "bits"),)),
     Mutant(("_by_position", "most_expensive"), C, "_by_position", "if s.group != 1 or", "if", ("slices",), tuple(PAIR.items())),
     Mutant(("_affects", "most_expensive"), C, "_affects", "(place - start) % step == 0", "(place - start) % step == 1", ("slices",), (("adjacency", "replace-one"),)),
