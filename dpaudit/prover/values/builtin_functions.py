@@ -11,6 +11,7 @@ import numpy as np
 
 from dpaudit.prover.values.containers import Containers
 from dpaudit.prover.values.functions import Accepted
+from dpaudit.prover.values.joins import as_condition, is_private, join, unwrap_joined
 from dpaudit.prover.values.matrices import shape_value
 from dpaudit.prover.values.operations import (
     _holds_noise,
@@ -42,6 +43,7 @@ from dpaudit.prover.values.scopes import (
 )
 from dpaudit.prover.values.values import (
     Array,
+    Joined,
     Named,
     Private,
     Public,
@@ -274,10 +276,20 @@ class BuiltinFunctions(Containers):
                 best, top = item, here
         return best
 
+    def _larger_private(self, name: str, best: Any, item: Any) -> Any:
+        """Return the larger of two numbers. Its type is the type of the one that is chosen."""
+        run = self.run
+        first = binary(run, "gt" if name == "max" else "lt", item, best)
+        chosen = join(run, as_condition(run, first), item, best)
+        found = run.step(f"{name}imum", [unwrap_joined(best), unwrap_joined(item)])
+        if isinstance(chosen, Joined):
+            return Joined(found, chosen.kind_unknown, chosen.class_unknown)
+        return found
+
     def _larger(self, name: str, best: Any, item: Any) -> Any:
         run = self.run
-        if any(isinstance(content(one), Private) for one in (best, item)):
-            return run.value(run.step(f"{name}imum", [best, item]))
+        if any(is_private(one) for one in (best, item)):
+            return self._larger_private(name, best, item)
         if is_plain([best, item]):
             return run.plain(max if name == "max" else min, content(best), content(item))
         expressions = [expression_of(run, best), expression_of(run, item)]

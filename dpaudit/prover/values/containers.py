@@ -10,6 +10,7 @@ import numpy as np
 
 from dpaudit.prover.values.accepted import METHODS
 from dpaudit.prover.values.functions import Accepted, call_accepted
+from dpaudit.prover.values.joins import JOINED
 from dpaudit.prover.values.matrices import index, shape_value
 from dpaudit.prover.values.operations import (
     _holds_noise,
@@ -42,6 +43,7 @@ from dpaudit.prover.values.values import (
     Draw,
     Filtered,
     Generator,
+    Joined,
     Named,
     Noisy,
     Private,
@@ -128,6 +130,8 @@ class Containers(Places):
             run.refuse(f"the attribute {name} is not supported")
         if isinstance(inner, Named):
             return self._of_module(inner, name)
+        if isinstance(inner, Joined):
+            run.refuse(JOINED)
         if isinstance(inner, Generator | Coins):
             return Bound(inner, name)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):

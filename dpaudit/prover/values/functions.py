@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.prover.values.joins import joined_arguments
 from dpaudit.prover.values.operations import (
     _holds_noise,
     _settled,
@@ -31,6 +32,7 @@ from dpaudit.prover.values.values import (
     Draw,
     Entries,
     Filtered,
+    Joined,
     Named,
     Noisy,
     Private,
@@ -211,6 +213,11 @@ def _called_accepted(run: Run, accepted: Accepted, arguments: list[Any], options
         return run.refuse(f"{accepted.name}: {error}")
     given = dict(bound.arguments)
     symbols = symbols_in(list(given.values()))
+    if any(isinstance(symbol, Joined) for symbol in symbols):
+        options = dict(
+            zip(options, joined_arguments(run, accepted.name, list(options.values())), strict=True)
+        )
+        return _called_accepted(run, accepted, joined_arguments(run, accepted.name, arguments), options)
     if not symbols:
         return _plain_call(run, accepted, arguments, options)
     if any(isinstance(symbol, Filtered | Private | Transposed) for symbol in symbols) or (

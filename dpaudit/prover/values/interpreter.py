@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.prover.values.branches import returns_early
 from dpaudit.prover.values.expressions import Expressions
 from dpaudit.prover.values.functions import Accepted, call_accepted
+from dpaudit.prover.values.joins import is_private
 from dpaudit.prover.values.operations import (
     add_to_output,
     content,
@@ -52,6 +54,8 @@ class Interpreter(Expressions):
         self.run.tick()
         inner = content(function)
         arguments = list(arguments)
+        if self.pure:
+            self.require_pure_call(inner, arguments, options)
         if isinstance(inner, Function):
             return self.call_function(inner, arguments, options)
         if isinstance(inner, Accepted):
@@ -81,6 +85,8 @@ class Interpreter(Expressions):
         try:
             if isinstance(node, ast.Lambda):
                 return self.evaluate(node.body, scope)
+            if self.pure or returns_early(node):
+                return self.pure_body(node.body, scope)
             self.block(node.body, scope)
             return None
         except Left as left:
@@ -203,7 +209,11 @@ class Interpreter(Expressions):
         raise Left("continue")
 
     def _do_If(self, node: ast.If, scope: Scope) -> None:
-        self.block(node.body if truth(self.run, self.evaluate(node.test, scope)) else node.orelse, scope)
+        test = self.evaluate(node.test, scope)
+        if is_private(test):
+            self.both_branches(node, test, scope)
+        else:
+            self.block(node.body if truth(self.run, test) else node.orelse, scope)
 
     def _do_While(self, node: ast.While, scope: Scope) -> None:
         while truth(self.run, self.evaluate(node.test, scope)):

@@ -29,6 +29,7 @@ from dpaudit.prover.values.values import (
     Draw,
     Entries,
     Filtered,
+    Joined,
     Noisy,
     Private,
     Public,
@@ -76,7 +77,8 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "xor": operator.xor,
     "matmul": operator.matmul,
 }
-#: Matrix products and indexing. ``matrices`` registers them here, because it imports this module.
+#: Matrix products, indexing and joined numbers. ``matrices`` and ``joins`` register them here, because they
+#: import this module.
 LATER: dict[str, Callable[..., Any]] = {}
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -129,6 +131,8 @@ def shape_of(value: Any) -> tuple[Any, ...] | None:
         return value.base.shape
     if isinstance(value, Entries):
         return (len(value.items),)
+    if isinstance(value, Joined):
+        return ()
     if isinstance(value, Symbol):
         return None
     return tuple(np.shape(value))
@@ -588,6 +592,8 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
             run.refuse(
                 f"a {type(one).__name__} cannot be combined with a private or released value by an operator"
             )
+    if isinstance(x, Joined) or isinstance(y, Joined):
+        return LATER["joined binary"](run, op, a, b)
     if isinstance(x, Uniform) or isinstance(y, Uniform):
         return _uniform(run, op, x, y)
     if op in COMPARISONS and any(isinstance(one, float) and math.isinf(one) for one in (x, y)):
@@ -779,6 +785,8 @@ def unary(run: Run, op: str, value: Any) -> Any:
         if not (isinstance(inner, PLAIN) or type(inner) is np.ndarray):
             run.refuse(f"the operator {op} is not supported for {type(inner).__name__}")
         return run.plain(UNARY[op], inner)
+    if isinstance(inner, Joined):
+        return LATER["joined unary"](run, op, inner)
     if op == "neg" and _noisy(inner) is not None:
         return binary(run, "mul", value, -1)
     if isinstance(inner, Coin) and op == "not":

@@ -25,6 +25,7 @@ __all__ = [
     "Entries",
     "Filtered",
     "Generator",
+    "Joined",
     "Named",
     "Noisy",
     "Private",
@@ -69,6 +70,19 @@ class Private(Symbol):
     def shape(self) -> Shape:
         """Return the shape of the value."""
         return self.info.shape
+
+
+@dataclass(eq=False, slots=True)
+class Joined(Symbol):
+    """A private number whose type depends on a private condition, as in ``x if x < 10 else 10``.
+
+    If ``kind_unknown``, it may be an integer or a float. If ``class_unknown``, it may be a Python or a numpy
+    number. The difference could show in what the program does with it, so few operations accept it.
+    """
+
+    private: Private
+    kind_unknown: bool
+    class_unknown: bool
 
 
 @dataclass(eq=False, slots=True)
