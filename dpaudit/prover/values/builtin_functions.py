@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.prover.values.containers import Containers
+from dpaudit.prover.values.frames import FRAMES, frame_length
 from dpaudit.prover.values.functions import Accepted
 from dpaudit.prover.values.joins import as_condition, is_private, join, unwrap_joined
 from dpaudit.prover.values.matrices import shape_value
@@ -112,6 +113,8 @@ class BuiltinFunctions(Containers):
             return len(inner.table)
         if isinstance(inner, np.ndarray):
             return self.run.plain(len, inner)
+        if isinstance(inner, FRAMES):
+            return frame_length(self.run, inner)
         if not isinstance(inner, Symbol) or isinstance(
             inner, Lazy | Function | Bound | Named | Accepted | Raised
         ):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.prover.values.accepted import METHODS
+from dpaudit.prover.values.frames import FRAMES, frame_attribute, frame_item, frame_method
 from dpaudit.prover.values.functions import Accepted, call_accepted
 from dpaudit.prover.values.joins import JOINED
 from dpaudit.prover.values.matrices import index, shape_value
@@ -68,6 +69,8 @@ class Containers(Places):
             yield from self._of_dict(inner)
         elif isinstance(inner, set | frozenset):
             run.refuse("the order of a set may differ between runs (iterate over a list or sorted(...))")
+        elif isinstance(inner, FRAMES):
+            run.refuse("iteration over a pandas object is not supported (use .to_numpy())")
         elif isinstance(inner, Filtered):
             run.refuse("iteration over a filtered array is not supported: its length depends on the data")
         elif isinstance(inner, Symbol | np.ndarray) and not isinstance(
@@ -121,6 +124,8 @@ class Containers(Places):
             self.run.refuse("a function, module or iterator cannot be indexed")
         if isinstance(inner, np.generic | int | float | bool) or inner is None:
             self.run.refuse("a single number is indexed")
+        if isinstance(inner, FRAMES):
+            return frame_item(self.run, value, key)
         return index(self.run, value, key)
 
     def attribute(self, value: Any, name: str) -> Any:
@@ -132,6 +137,9 @@ class Containers(Places):
             return self._of_module(inner, name)
         if isinstance(inner, Joined):
             run.refuse(JOINED)
+        if isinstance(inner, FRAMES):
+            found = frame_attribute(run, value, name)
+            return Bound(inner, name) if found is None else found
         if isinstance(inner, Generator | Coins):
             return Bound(inner, name)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
@@ -208,6 +216,8 @@ class Containers(Places):
             return call_generator(self.run, name, arguments, options)
         if isinstance(inner, Coins):
             return call_coins(self.run, name, arguments, options)
+        if isinstance(inner, FRAMES):
+            return frame_method(self.run, inner, name, arguments, options)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
             return self._container_method(inner, name, arguments, options)
         return self._array_method(value, name, arguments, options)

@@ -15,14 +15,17 @@ import numpy as np
 
 from dpaudit.prover.values.joins import joined_arguments
 from dpaudit.prover.values.operations import (
+    FRAMES,
     _holds_noise,
     _settled,
     content,
     expression_of,
+    is_plain,
     public_of,
     published,
     shape_of,
     symbols_in,
+    unary,
 )
 from dpaudit.prover.values.run import Run
 from dpaudit.prover.values.values import (
@@ -38,6 +41,7 @@ from dpaudit.prover.values.values import (
     Private,
     Public,
     Response,
+    Series,
     Symbol,
     Transposed,
 )
@@ -213,6 +217,16 @@ def _called_accepted(run: Run, accepted: Accepted, arguments: list[Any], options
         return run.refuse(f"{accepted.name}: {error}")
     given = dict(bound.arguments)
     symbols = symbols_in(list(given.values()))
+    if any(isinstance(symbol, FRAMES) for symbol in symbols):
+        if accepted.name == "abs":
+            return unary(run, "abs", arguments[0])
+        plain = accepted.name in OF_SERIES and not options
+        if not plain or not all(isinstance(content(one), Series) or is_plain(one) for one in arguments):
+            run.refuse(
+                f"{accepted.name} of a pandas object is not supported (use .to_numpy(), or its methods)"
+            )
+        values = [_array_of(run, one) for one in arguments]
+        return _called_accepted(run, accepted, values, options)
     if any(isinstance(symbol, Joined) for symbol in symbols):
         options = dict(
             zip(options, joined_arguments(run, accepted.name, list(options.values())), strict=True)
@@ -230,6 +244,19 @@ def _called_accepted(run: Run, accepted: Accepted, arguments: list[Any], options
         given = dict(accepted.signature.bind(*arguments, **options).arguments)
         return _ruled(run, accepted, given, arguments, options)
     return _of_outcomes(run, accepted, arguments, options)
+
+
+#: Functions that return an array if they are given a Series.
+OF_SERIES = ("np.asarray", "np.array", "np.where", "np.bincount")
+
+
+def _array_of(run: Run, value: Any) -> Any:
+    inner = content(value)
+    if not isinstance(inner, Series):
+        return value
+    if isinstance(inner.value.content, Filtered):
+        run.refuse("a filtered Series cannot be converted to an array: its length depends on the data")
+    return Array(inner.value.content, shared=True)
 
 
 def is_noise(symbol: Any) -> bool:

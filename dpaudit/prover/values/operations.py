@@ -29,18 +29,23 @@ from dpaudit.prover.values.values import (
     Draw,
     Entries,
     Filtered,
+    Frame,
+    Grouped,
     Joined,
     Noisy,
+    PerKey,
     Private,
     Public,
     Ranked,
     Response,
+    Series,
     Symbol,
     Transposed,
     Uniform,
 )
 
 __all__ = [
+    "FRAMES",
     "LATER",
     "OPERATORS",
     "add_to_output",
@@ -77,8 +82,8 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "xor": operator.xor,
     "matmul": operator.matmul,
 }
-#: Matrix products, indexing and joined numbers. ``matrices`` and ``joins`` register them here, because they
-#: import this module.
+#: Matrix products, indexing, joined numbers and pandas. Their modules register them here, because they import
+#: this module.
 LATER: dict[str, Callable[..., Any]] = {}
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -93,6 +98,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 PUBLISHED_FIRST = (Coin, Choice, Response, Entries)
 NO_ARITHMETIC = (Ranked, Condition, Transposed)
 NO_NUMBER = (str, bytes, list, tuple, dict, set, complex)
+FRAMES = (Frame, Series, Grouped, PerKey)
 CONTAINERS = (list, tuple, set, frozenset)
 PLAIN = (bool, int, float, Fraction, np.bool_, np.int64, np.float64)
 
@@ -592,6 +598,8 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
             run.refuse(
                 f"a {type(one).__name__} cannot be combined with a private or released value by an operator"
             )
+    if isinstance(x, FRAMES) or isinstance(y, FRAMES):
+        return LATER["series binary"](run, op, a, b)
     if isinstance(x, Joined) or isinstance(y, Joined):
         return LATER["joined binary"](run, op, a, b)
     if isinstance(x, Uniform) or isinstance(y, Uniform):
@@ -785,6 +793,8 @@ def unary(run: Run, op: str, value: Any) -> Any:
         if not (isinstance(inner, PLAIN) or type(inner) is np.ndarray):
             run.refuse(f"the operator {op} is not supported for {type(inner).__name__}")
         return run.plain(UNARY[op], inner)
+    if isinstance(inner, FRAMES):
+        return LATER["series unary"](run, op, inner)
     if isinstance(inner, Joined):
         return LATER["joined unary"](run, op, inner)
     if op == "neg" and _noisy(inner) is not None:
@@ -866,6 +876,8 @@ def add_to_output(run: Run, value: Any) -> None:
         )  # even 0 * x may reveal the sign of x, through a negative zero
     elif isinstance(inner, Filtered | Transposed | Ranked):
         run.refuse("a private array is published without noise")
+    elif isinstance(inner, Series):
+        add_to_output(run, inner.value)
     elif _holds_noise(inner) or isinstance(inner, Entries):
         add_to_output(run, published(run, value))
     elif isinstance(inner, Public):

@@ -47,7 +47,7 @@ from dpaudit.prover.values.interpreter import Interpreter
 from dpaudit.prover.values.matrices import index
 from dpaudit.prover.values.run import NotFollowedError, ProgramRaisedError, Record, Run
 from dpaudit.prover.values.samples import Worlds, quiet
-from dpaudit.prover.values.values import Array, Coins, Generator
+from dpaudit.prover.values.values import Array, Coins, Frame, Generator
 
 __all__ = ["ASSUMPTIONS", "ValuesProof", "bound_of", "prove_values"]
 
@@ -409,6 +409,8 @@ class _Attempt:
             params = {**column.to_json(name), "shape": shape}
             del params["width"]
             found[name] = Array(run.step("data", [], params, self.arrays[name]), shared=True)
+        if self.data.container == "frame":
+            return Frame(found)
         if self.data.container == "table":
             interpreter.frozen[id(found)] = found
             return found
