@@ -252,7 +252,7 @@ for _name, _spec, _rule, _modelled, _shape in (
     ("reshape", "a, *shape, order='C', copy=None", rules.method_reshape_rule, "a shape", ""),
     ("flatten", "a, order='C'", lambda run, a: Array(content(rules.ravel_rule(run, a))), "a", ""),
     ("tolist", "a", None, "", ""),
-    ("item", "a, *place", None, "", "scalar"),
+    ("item", "a, *place", rules.item_rule, "a", "scalar"),
     ("std", "a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True", None, "", "scalar"),
     (
         "prod",

@@ -21,7 +21,7 @@ from dpaudit.prover.values.functions import Accepted
 from dpaudit.prover.values.joins import as_condition, is_private, join
 from dpaudit.prover.values.operations import DECIDES, content, truth
 from dpaudit.prover.values.scopes import OPERATORS, Bound, DictView, Function, Lazy, Scope
-from dpaudit.prover.values.values import Array, Coins, Generator, Named, Private, Symbol
+from dpaudit.prover.values.values import Array, Coins, Generator, Joined, Named, Private, Symbol
 
 __all__ = ["Branches", "returns_early"]
 
@@ -140,16 +140,14 @@ class Branches(BuiltinFunctions):
                     left = right if truth(self.run, left) == conjunction else left
                     continue
                 test = as_condition(self.run, left)
-                if self._alike(left, right):
-                    left = self.run.step("and" if conjunction else "or", [left, right])
+                if is_private(right):
+                    found = self.run.step("and" if conjunction else "or", [test, _number(right)])
+                    same = isinstance(left, Private) and isinstance(right, Private)
+                    same = same and left.info.python == right.info.python
+                    left = found if same else Joined(found, kind_unknown=False, class_unknown=True)
                     continue
                 left = join(self.run, test, right, left) if conjunction else join(self.run, test, left, right)
             return left
-
-    def _alike(self, left: Any, right: Any) -> bool:
-        """Return whether two private Booleans have the same type, which their conjunction then has."""
-        both = isinstance(left, Private) and isinstance(right, Private)
-        return both and left.info.python == right.info.python
 
     def both_branches(self, node: ast.If, test: Any, scope: Scope) -> None:
         """Follow an ``if`` statement with a private condition, and join the names that it assigns."""

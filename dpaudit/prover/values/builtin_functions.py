@@ -25,6 +25,7 @@ from dpaudit.prover.values.operations import (
     public_of,
     published,
     shape_of,
+    symbols_in,
     truth,
 )
 from dpaudit.prover.values.randomness import (
@@ -202,6 +203,11 @@ class BuiltinFunctions(Containers):
 
     def _builtin_sorted(self, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
         found = list(self.iterate(items))
+        found = [published(self.run, item) if _holds_noise(item) else item for item in found]
+        outcomes = not is_plain(found) and all(isinstance(one, Public) for one in symbols_in(found))
+        if outcomes and key is None and isinstance(reverse, bool):
+            ordered = lambda *items: sorted(items, reverse=reverse)  # noqa: E731
+            return function_of(self.run, f"sorted {reverse}", ordered, *found)
         keys = found if key is None else [self.call(key, [item], {}, ast.Pass()) for item in found]
         if not is_plain(keys) or not isinstance(reverse, bool):
             self.run.refuse("sorted() of private or released values is not supported (use np.sort)")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.prover.values.accepted import METHODS
+from dpaudit.prover.values.accepted import ACCEPTED, METHODS
 from dpaudit.prover.values.frames import FRAMES, frame_attribute, frame_item, frame_method
 from dpaudit.prover.values.functions import Accepted, call_accepted
 from dpaudit.prover.values.joins import JOINED
@@ -48,6 +48,7 @@ from dpaudit.prover.values.values import (
     Named,
     Noisy,
     Private,
+    Public,
     Symbol,
     Transposed,
 )
@@ -230,12 +231,23 @@ class Containers(Places):
             return self.item(value, 0)
         if isinstance(inner, Noisy | Draw) and name in ("argmax", "argmin", "argsort", "copy"):
             return call_accepted(self.run, accepted, [value, *arguments], options)
+        if name == "tolist" and isinstance(inner, Noisy | Draw | Public) and not (arguments or options):
+            return self._listed_outcomes(value)
         if isinstance(inner, Transposed):
             self.run.refuse(f"the method {name!r} of a transposed array is not supported")
         found = call_accepted(self.run, accepted, [value, *arguments], options)
         if name in ("reshape", "ravel") and isinstance(value, Array) and isinstance(found, Array):
             value.shared = found.shared = True
         return found
+
+    def _listed_outcomes(self, value: Any) -> Any:
+        """Return the outcomes in a vector as a list of Python numbers."""
+        run, value = self.run, published(self.run, value)
+        inner = content(value)
+        kind = {"f": float, "i": int}.get(str(getattr(inner, "kind", None)))
+        if kind is None or len(inner.shape or ()) != 1 or not isinstance(inner.shape[0], int):
+            return call_accepted(run, METHODS["tolist"], [value], {})
+        return [call_accepted(run, ACCEPTED[id(kind)], [item], {}) for item in self._rows(value)]
 
     def _container_method(self, inner: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
         run = self.run

@@ -152,9 +152,9 @@ def _equal(run: Run, node: int, other: int) -> bool:
 
 def _bounded_by(run: Run, node: int, op: str, u: int, v: int) -> bool:
     """Return whether a value is u, or ``maximum(u, k)`` with k <= v, or ``minimum(u, k)`` with k >= v."""
-    if node == u:
-        return True
     found, ids, _ = run.record.nodes[node]
+    if node == u or (found == "cast" and ids[0] == u):
+        return True
     if found != op or u not in ids:
         return False
     k, limit = _constant(run, ids[1] if ids[0] == u else ids[0]), _constant(run, v)

@@ -608,6 +608,14 @@ def python_number_rule(kind: str) -> Rule:
     return rule
 
 
+def item_rule(run: Run, a: Any) -> Any:
+    """Follow ``x.item()`` of one numpy number."""
+    value = run.lift(a)
+    if value.shape != () or value.info.kind == "b":
+        run.refuse("item() requires a single private number")
+    return run.step("cast", [value], {"kind": value.info.kind, "python": True})
+
+
 def python_round_rule(run: Run, number: Any, ndigits: Any = None) -> Any:
     """Follow ``round(x)`` of one number, without digits."""
     value = run.lift(number)

@@ -594,6 +594,8 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
     for one in (x, y):
         if isinstance(one, Symbol):
             continue
+        if op == "add" and type(one) is str and any(_is_text(other) for other in (x, y)):
+            return function_of(run, "text add", operator.add, x, y)
         if one is None or isinstance(one, NO_NUMBER):
             run.refuse(
                 f"a {type(one).__name__} cannot be combined with a private or released value by an operator"
@@ -633,6 +635,11 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
     if isinstance(x, Private) or isinstance(y, Private):
         return _private_binary(run, op, a, b)
     return _public_binary(run, op, a, b)
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether a value may be text made of outcomes. Joining it with text is post-processing."""
+    return isinstance(value, Public) and value.shape is None and value.kind is None
 
 
 def _settled(value: Any) -> Any:
