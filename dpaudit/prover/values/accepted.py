@@ -139,6 +139,7 @@ _register(
     shape="array",
 )
 _register("column_stack", rules.column_stack_rule, "tup")
+_register("hstack", rules.hstack_rule, "tup")
 _register("round", rules.np_round_rule, "a decimals", shape="same")
 _register("sort", rules.sorted_vector_rule, "a axis", shape="same")
 _register("cumsum", rules.cumsum_rule, "a axis")
@@ -165,7 +166,7 @@ _register("size", rules.size_rule, "a")
 # Functions of outcomes and plain values only.
 _register(
     "arange linspace zeros ones full eye identity tril triu diag outer cumprod prod diff std ptp concatenate"
-    " hstack vstack tile repeat flip roll cross trace log1p expm1 log2 log10 cbrt sinh cosh tan arcsin arccos"
+    " vstack tile repeat flip roll cross trace log1p expm1 log2 log10 cbrt sinh cosh tan arcsin arccos"
     " mod remainder floor_divide ceil isfinite isnan nan_to_num linalg.inv linalg.pinv linalg.cholesky"
     " linalg.det linalg.lstsq linalg.svd linalg.eigvalsh linalg.qr linalg.matrix_rank linalg.slogdet"
     " linalg.solve linalg.eigh histogram_bin_edges unique argpartition einsum squeeze expand_dims swapaxes"

@@ -344,6 +344,14 @@ def _of_outcomes(run: Run, accepted: Accepted, arguments: list[Any], options: di
     if kind is None and accepted.shape == "same" and accepted.name in KEEPS_KIND:
         first = content(arguments[0])
         kind = first.kind if isinstance(first, Public) else None
+    if (
+        kind is None
+        and accepted.name == "np.array"
+        and not options
+        and isinstance(arguments[0], list | tuple)
+    ):
+        kinds = {getattr(content(item), "kind", None) for item in arguments[0]}
+        kind = kinds.pop() if len(kinds) == 1 else None
     python = accepted.name in ("float", "int", "round", "len", "bool") or accepted.name.startswith("math.")
     found = public_of(run, expression, function, given, shape=shape, kind=kind, python=python)
     inner = content(found)
