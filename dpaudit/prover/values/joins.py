@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.kernel.values.info import disjoint
 from dpaudit.prover.values.operations import LATER, PLAIN, binary, content, shape_of, unary
 from dpaudit.prover.values.run import Run
 from dpaudit.prover.values.values import Array, Draw, Joined, Noisy, Private, Public, Symbol
@@ -113,12 +114,25 @@ def _from_common(run: Run, test: Private, left: Private, right: Private) -> Priv
     kinds = {run.lift(rest).info.kind for rest in rests if rest is not None}
     zero: Any = 0.0 if "f" in kinds else 0
     chosen = _where(run, test, *(run.lift(zero if rest is None else rest) for rest in rests))
-    whole = run.step("add", [base, chosen])
+    whole = _added(run, base, chosen)
     kind = "f" if "f" in (left.info.kind, right.info.kind) else left.info.kind
     python = left.info.python and right.info.python
     if whole.info.kind != kind or whole.info.python != python:
         return _where(run, test, left, right)
     return whole
+
+
+def _added(run: Run, base: Private, chosen: Private) -> Private:
+    """Return the sum, with the summands of the same records added first.
+
+    In a loop over records, the rest of the sum then depends on other records, and one record changes one part.
+    """
+    op, ids, _ = run.record.nodes[base.node]
+    if op == "add":
+        rest, last = (run.record.infos[node] for node in ids)
+        if disjoint(rest.support, chosen.info.support) and not disjoint(last.support, chosen.info.support):
+            return run.step("add", [_private(run, ids[0]), run.step("add", [_private(run, ids[1]), chosen])])
+    return run.step("add", [base, chosen])
 
 
 def _where(run: Run, test: Private, left: Private, right: Private) -> Private:
