@@ -191,9 +191,9 @@ class Branches(BuiltinFunctions):
             elif isinstance(part, ast.AugAssign):
                 assert isinstance(part.target, ast.Name)
                 old = self.lookup(part.target.id, scope)
-                if isinstance(old, Array | list):
+                if self.pure and isinstance(old, Array | list):
                     self.run.refuse("an array or list is changed in a branch on a private condition")
-                value = self._operate(OPERATORS[type(part.op)], old, self.evaluate(part.value, scope))
+                value = self._in_place(OPERATORS[type(part.op)], old, self.evaluate(part.value, scope))
                 self._assign_number(part.target, value, scope)
             elif isinstance(part, ast.If):
                 rest = statements[place + 1 :]

@@ -125,7 +125,7 @@ def _from_common(run: Run, test: Private, left: Private, right: Private) -> Priv
 def _added(run: Run, base: Private, chosen: Private) -> Private:
     """Return the sum, with the summands of the same records added first.
 
-    In a loop over records, the rest of the sum then depends on other records, and one record changes one part.
+    In a loop over records, the rest of the sum then depends on other records. One record changes one part.
     """
     op, ids, _ = run.record.nodes[base.node]
     if op == "add":

@@ -1,6 +1,6 @@
 """Programs on pandas data frames are verified if they only sum, count and filter, and refused otherwise."""
 
-# ruff: noqa: E501 (tables of programs)
+# ruff: noqa: E501, T201 (programs as users write them, and tables of them)
 
 from __future__ import annotations
 

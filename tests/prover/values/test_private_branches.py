@@ -1,6 +1,6 @@
 """Branches on private conditions are followed if both sides only compute, and are refused otherwise."""
 
-# ruff: noqa: E501, SIM108, SIM201, SIM103, RET505 (programs as users write them, and tables of them)
+# ruff: noqa: E501, SIM108, SIM201 (programs as users write them, and tables of them)
 
 from __future__ import annotations
 
