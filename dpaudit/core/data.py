@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, islice, product
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -360,6 +360,8 @@ class Table:
         The columns. ``(domain, width)`` declares rows.
     size, at_least, group
         As for ``Records``.
+    container : "table" or "frame"
+        A dict of arrays, or a pandas DataFrame with the default index, whose columns are numbers.
 
     Raises
     ------
@@ -371,7 +373,7 @@ class Table:
     size: Size = EVERY
     at_least: int = 1
     group: int = 1
-    container: str = field(default="table", init=False)
+    container: Literal["table", "frame"] = "table"
 
     def __post_init__(self) -> None:
         _require_size(self.size, self.at_least, self.group)
@@ -379,7 +381,13 @@ class Table:
             raise InvalidParameterError(
                 f"a table must have columns with names, got {self.domains!r}.", code="E-TABLE-COLUMNS"
             )
-        _ = self.columns
+        wide = [name for name, column in self.columns.items() if column.width is not None]
+        if self.container not in ("table", "frame") or (self.container == "frame" and wide):
+            raise InvalidParameterError(
+                "container must be 'table' or 'frame', and a column of a frame one number for each record, "
+                f"got {self.container!r} and rows in {wide}.",
+                code="E-TABLE-CONTAINER",
+            )
 
     @property
     def columns(self) -> dict[str, Column]:
@@ -396,6 +404,10 @@ class Table:
 
     def build(self, columns: Mapping[str, Any]) -> Any:
         """Return the input of the mechanism from its arrays by column."""
+        if self.container == "frame":
+            import pandas as pd  # slow to import, and not needed by other containers
+
+            return pd.DataFrame(dict(columns))
         return dict(columns)
 
     def pairs(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> RecordPairs:

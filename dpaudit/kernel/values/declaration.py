@@ -23,13 +23,13 @@ KINDS = {"b": "truth values", "i": "integers", "f": "numbers"}
 def words_of(data: Any, group: int) -> str:
     """Describe one record and the number of records. Different declarations have different descriptions."""
     columns = data["columns"]
-    if data["container"] == "table":
+    if data["container"] in ("table", "frame"):
         inside = "; ".join(f"{_name(column['name'])}: {_values(column)}" for column in columns) + "; "
     else:
         inside = f"{_values(columns[0])}, "
     size = data["size"]
     count = f"every number of records from {data['at_least']}" if size is None else f"{size} records"
-    listed = " in a list" if data["container"] == "list" else ""
+    listed = {"list": " in a list", "frame": " in a data frame"}.get(data["container"], "")
     return f"{inside}{count}{listed}" + ("" if group == 1 else f", at most {group} of one user")
 
 
@@ -63,7 +63,7 @@ def require_declared(data: Any, adjacency: Any, nodes: Sequence[Any]) -> None:
     for column in columns:
         _require_column(column)
     names = [column["name"] for column in columns]
-    if container == "table":
+    if container in ("table", "frame"):
         need(
             all(names) and len(set(names)) == len(names),
             "the columns of a table must have different, nonempty names",
@@ -73,6 +73,8 @@ def require_declared(data: Any, adjacency: Any, nodes: Sequence[Any]) -> None:
             container in ("array", "list") and names == [""],
             "an array or a list must be one column without a name",
         )
+    if container == "frame":
+        need(all(column["width"] is None for column in columns), "a column of a frame must hold numbers")
     if container == "list":
         plain = columns[0]["width"] is None and size is not None
         need(plain, "a list requires a fixed number of records with one number each")

@@ -443,11 +443,26 @@ def maximum(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
 
 
 def where(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Bound a choice between two values. A private condition may replace one value by the other."""
+    """Bound a choice between two values. A private condition may replace one value by the other.
+
+    Both values and the condition are numbers on x and on x', so the result lies in the hull of the ranges. It
+    changes by at most the width of the hull. The condition limits the value that it selects: an entry of
+    ``where(u > c, u, b)`` is an entry of u above c, or an entry of b. ``python`` marks the choice of Python,
+    ``a if q else b``, whose result is a Python number if both values are.
+    """
     need(infos[0].kind == "b", "np.where requires a Boolean condition")
     frame, (q, a, b) = together(s, infos)
+    limits = infos[0].facts.get("limits", ())
+    if infos[0].shape == frame.shape:  # entry by entry
+        if infos[1].shape == frame.shape:
+            for node, op, number in limits:
+                a = _limited(s, a, op, number) if node == ids[1] else a
+        if infos[2].shape == frame.shape and len(limits) == 1:  # where a conjunction fails, any part may hold
+            [(node, op, number)] = limits
+            b = _limited(s, b, OPPOSITE[op], number) if node == ids[2] else b
     low, high = _hull(s, (a, b))
-    found = replace(frame, python=False, kind=promoted(infos[1:], logic=True), low=low, high=high)
+    python = p.get("python", False) is True and all(info.python for info in infos[1:])
+    found = replace(frame, python=python, kind=promoted(infos[1:], logic=True), low=low, high=high)
     if not q.private:
         one = infos[0].shape == ()  # all entries have the same condition
         found = replace(
@@ -463,6 +478,18 @@ def where(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, An
     if zero:
         found = replace(found, guard=infos[0].guard or infos[1].guard, norm1=a.norm1, norm2=a.norm2)
     return fit(s, found)
+
+
+#: The comparison that holds where another does not.
+OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+
+
+def _limited(s: Setting, info: Info, op: str, number: Fraction) -> Info:
+    """Return the entries for which the comparison with the number holds."""
+    if op in ("lt", "le"):
+        return replace(info, high=s.smallest(info.high, Poly.of(number)))
+    below = s.smallest(*(-low for low in (info.low, Poly.of(number)) if low is not None))
+    return replace(info, low=None if below is None else -below)
 
 
 def _truth(s: Setting, frame: Info, always: bool | None = None) -> Info:
@@ -505,9 +532,12 @@ def logical_and(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[s
     need(all(info.kind == "b" for info in infos), "& requires Booleans")
     frame, _ = together(s, infos)
     guard = _both(infos[0].guard, infos[1].guard) if frame.records else _common_guard(infos)
+    limits = tuple(
+        limit for info in infos if info.shape == frame.shape for limit in info.facts.get("limits", ())
+    )
     known = [certain(info) for info in infos]
     always = False if False in known else True if known == [True, True] else None
-    return _truth(s, replace(frame, guard=guard), always)
+    return _truth(s, replace(frame, guard=guard, facts={"limits": limits} if limits else {}), always)
 
 
 def logical_or(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
@@ -564,6 +594,8 @@ def compare(op: str) -> Rule:
             )
             if op == "eq" and apart and one:  # at most one of the distinct constants is equal in a row
                 found = replace(found, norm1=ONE, norm2=ONE)
+        if number is not None and u.shape == frame.shape and op in OPPOSITE:
+            found = replace(found, facts={"limits": ((ids[0], op, number),)})
         return _truth(s, found, _decided(s, op, u, v))
 
     return rule

@@ -141,6 +141,7 @@ _register(
     shape="array",
 )
 _register("column_stack", rules.column_stack_rule, "tup")
+_register("hstack", rules.hstack_rule, "tup")
 _register("round", rules.np_round_rule, "a decimals", shape="same")
 _register("sort", rules.sorted_vector_rule, "a axis", shape="same")
 _register("cumsum", rules.cumsum_rule, "a axis")
@@ -167,7 +168,7 @@ _register("size", rules.size_rule, "a")
 # Functions of outcomes and plain values only.
 _register(
     "arange linspace zeros ones full eye identity tril triu diag cumprod prod diff std ptp"
-    " hstack vstack tile repeat flip roll cross trace log1p expm1 log2 log10 cbrt sinh cosh tan arcsin arccos"
+    " vstack tile repeat flip roll cross trace log1p expm1 log2 log10 cbrt sinh cosh tan arcsin arccos"
     " mod remainder floor_divide ceil isfinite isnan nan_to_num linalg.cholesky"
     " linalg.det linalg.lstsq linalg.svd linalg.eigvalsh linalg.qr linalg.matrix_rank linalg.slogdet"
     " linalg.eigh histogram_bin_edges unique argpartition einsum squeeze expand_dims swapaxes"
@@ -266,7 +267,7 @@ for _name, _spec, _rule, _modelled, _shape in (
     ("reshape", "a, *shape, order='C', copy=None", rules.method_reshape_rule, "a shape", ""),
     ("flatten", "a, order='C'", lambda run, a: Array(content(rules.ravel_rule(run, a))), "a", ""),
     ("tolist", "a", rules.list_rule, "a", ""),
-    ("item", "a, *place", None, "", "scalar"),
+    ("item", "a, *place", rules.item_rule, "a", "scalar"),
     ("std", "a, axis=None, dtype=None, out=None, ddof=0, keepdims=False, *, where=True", None, "", "scalar"),
     (
         "prod",

@@ -13,7 +13,9 @@ from dpaudit.core.errors import CodedError
 from dpaudit.prover.values.audiences import user_of
 from dpaudit.prover.values.channels import make_channel
 from dpaudit.prover.values.containers import Containers
+from dpaudit.prover.values.frames import FRAMES, frame_length
 from dpaudit.prover.values.functions import Accepted
+from dpaudit.prover.values.joins import as_condition, is_private, join, unwrap_joined
 from dpaudit.prover.values.matrices import shape_value
 from dpaudit.prover.values.operations import (
     _holds_noise,
@@ -26,6 +28,7 @@ from dpaudit.prover.values.operations import (
     public_of,
     published,
     shape_of,
+    symbols_in,
     truth,
 )
 from dpaudit.prover.values.randomness import (
@@ -49,6 +52,7 @@ from dpaudit.prover.values.scopes import (
 from dpaudit.prover.values.tabulated import make_tabulated
 from dpaudit.prover.values.values import (
     Array,
+    Joined,
     Named,
     Private,
     Public,
@@ -128,6 +132,8 @@ class BuiltinFunctions(Containers):
             return len(inner.table)
         if isinstance(inner, np.ndarray):
             return self.run.plain(len, inner)
+        if isinstance(inner, FRAMES):
+            return frame_length(self.run, inner)
         if not isinstance(inner, Symbol) or isinstance(
             inner, Lazy | Function | Bound | Named | Accepted | Raised | Class | Method | Running
         ):
@@ -223,6 +229,11 @@ class BuiltinFunctions(Containers):
 
     def _builtin_sorted(self, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
         found = list(self.iterate(items))
+        found = [published(self.run, item) if _holds_noise(item) else item for item in found]
+        outcomes = not is_plain(found) and all(isinstance(one, Public) for one in symbols_in(found))
+        if outcomes and key is None and isinstance(reverse, bool):
+            ordered = lambda *items: sorted(items, reverse=reverse)  # noqa: E731
+            return function_of(self.run, f"sorted {reverse}", ordered, *found)
         keys = found if key is None else [self.call(key, [item], {}, ast.Pass()) for item in found]
         if not is_plain(keys) or not isinstance(reverse, bool):
             self.run.refuse("sorted() of private or released values is not supported (use np.sort)")
@@ -297,10 +308,20 @@ class BuiltinFunctions(Containers):
                 best, top = item, here
         return best
 
+    def _larger_private(self, name: str, best: Any, item: Any) -> Any:
+        """Return the larger of two numbers. Its type is the type of the one that is chosen."""
+        run = self.run
+        first = binary(run, "gt" if name == "max" else "lt", item, best)
+        chosen = join(run, as_condition(run, first), item, best)
+        found = run.step(f"{name}imum", [unwrap_joined(best), unwrap_joined(item)])
+        if isinstance(chosen, Joined):
+            return Joined(found, chosen.kind_unknown, chosen.class_unknown)
+        return found
+
     def _larger(self, name: str, best: Any, item: Any) -> Any:
         run = self.run
-        if any(isinstance(content(one), Private) for one in (best, item)):
-            return run.value(run.step(f"{name}imum", [best, item]))
+        if any(is_private(one) for one in (best, item)):
+            return self._larger_private(name, best, item)
         if is_plain([best, item]):
             return run.plain(max if name == "max" else min, content(best), content(item))
         expressions = [expression_of(run, best), expression_of(run, item)]

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.core import views
-from dpaudit.prover.values.accepted import METHODS
+from dpaudit.prover.values.accepted import ACCEPTED, METHODS
 from dpaudit.prover.values.channels import Session, ask, call_kernel, open_channel
+from dpaudit.prover.values.frames import FRAMES, frame_attribute, frame_item, frame_method
 from dpaudit.prover.values.functions import Accepted, call_accepted
+from dpaudit.prover.values.joins import JOINED
 from dpaudit.prover.values.matrices import index, shape_value
 from dpaudit.prover.values.operations import (
     _holds_noise,
@@ -53,6 +55,7 @@ from dpaudit.prover.values.values import (
     Draw,
     Filtered,
     Generator,
+    Joined,
     Named,
     Noisy,
     Private,
@@ -88,6 +91,8 @@ class Containers(Places):
             yield from self._of_dict(inner)
         elif isinstance(inner, set | frozenset):
             run.refuse("the order of a set may differ between runs (iterate over a list or sorted(...))")
+        elif isinstance(inner, FRAMES):
+            run.refuse("iteration over a pandas object is not supported (use .to_numpy())")
         elif isinstance(inner, Filtered):
             run.refuse("iteration over a filtered array is not supported: its length depends on the data")
         elif isinstance(inner, Symbol | np.ndarray) and not isinstance(
@@ -160,6 +165,8 @@ class Containers(Places):
             raise ProgramRaisedError(IndexError(f"{type(inner).__name__} index out of range"))
         if isinstance(inner, np.generic | int | float | bool) or inner is None:
             self.run.refuse("a single number is indexed")
+        if isinstance(inner, FRAMES):
+            return frame_item(self.run, value, key)
         return index(self.run, value, key)
 
     def attribute(self, value: Any, name: str) -> Any:
@@ -173,6 +180,11 @@ class Containers(Places):
             return Bound(inner, name) if inner.name == "kernel" else self._of_module(inner, name)
         if isinstance(inner, Coins) and name == "replicates":
             return None  # one run at a time
+        if isinstance(inner, Joined):
+            run.refuse(JOINED)
+        if isinstance(inner, FRAMES):
+            found = frame_attribute(run, value, name)
+            return Bound(inner, name) if found is None else found
         if isinstance(inner, Generator | Coins | Session | Distribution):
             return Bound(inner, name)
         if type(inner) is range and name in ("start", "stop", "step"):
@@ -266,6 +278,8 @@ class Containers(Places):
             return self._of_randomness(inner, name, arguments, options)
         if isinstance(inner, Coins):
             return call_coins(self.run, name, arguments, options)
+        if isinstance(inner, FRAMES):
+            return frame_method(self.run, inner, name, arguments, options)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
             return self._container_method(inner, name, arguments, options)
         return self._array_method(value, name, arguments, options)
@@ -287,12 +301,23 @@ class Containers(Places):
             return self.item(value, 0)
         if isinstance(inner, Noisy | Draw) and name in ("argmax", "argmin", "argsort", "copy"):
             return call_accepted(self.run, accepted, [value, *arguments], options)
+        if name == "tolist" and isinstance(inner, Noisy | Draw | Public) and not (arguments or options):
+            return self._listed_outcomes(value)
         if isinstance(inner, Transposed):
             self.run.refuse(f"the method {name!r} of a transposed array is not supported")
         found = call_accepted(self.run, accepted, [value, *arguments], options)
         if name in ("reshape", "ravel") and isinstance(value, Array) and isinstance(found, Array):
             value.shared = found.shared = True
         return found
+
+    def _listed_outcomes(self, value: Any) -> Any:
+        """Return the outcomes in a vector as a list of Python numbers."""
+        run, value = self.run, published(self.run, value)
+        inner = content(value)
+        kind = {"f": float, "i": int}.get(str(getattr(inner, "kind", None)))
+        if kind is None or len(inner.shape or ()) != 1 or not isinstance(inner.shape[0], int):
+            return call_accepted(run, METHODS["tolist"], [value], {})
+        return [call_accepted(run, ACCEPTED[id(kind)], [item], {}) for item in self._rows(value)]
 
     def _container_method(self, inner: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
         run = self.run

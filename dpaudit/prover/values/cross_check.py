@@ -15,6 +15,7 @@ from types import FunctionType, GeneratorType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from dpaudit.coins import Sampler
 from dpaudit.coins.base import To
@@ -25,7 +26,7 @@ from dpaudit.prover.values.interpreter import Interpreter
 from dpaudit.prover.values.operations import content
 from dpaudit.prover.values.run import ProgramRaisedError, Record, Run
 from dpaudit.prover.values.samples import Worlds
-from dpaudit.prover.values.values import Array, Coins, Generator
+from dpaudit.prover.values.values import Array, Coins, Frame, Generator, Series
 
 __all__ = ["Concrete", "cross_check"]
 
@@ -223,12 +224,16 @@ def _inside(kind: str, value: Any) -> Any:
         return Generator() if kind == "rng" else Coins()
     if isinstance(value, dict):
         return {name: Array(column, shared=True) for name, column in value.items()}
+    if isinstance(value, pd.DataFrame):
+        return Frame({name: Array(value[name].to_numpy(), shared=True) for name in value.columns})
     return Array(value, shared=True) if isinstance(value, np.ndarray) else value
 
 
 def _outside(value: Any) -> Any:
     """Convert a value of the interpreter to the value that the program would return."""
     inner = content(value)
+    if isinstance(inner, Series):
+        return _outside(inner.value)
     if isinstance(inner, list | tuple):
         return type(inner)(_outside(item) for item in inner)
     if isinstance(inner, dict):
@@ -237,6 +242,8 @@ def _outside(value: Any) -> Any:
 
 
 def _same(left: Any, right: Any) -> bool:
+    if isinstance(left, pd.Series):
+        return _same(left.to_numpy(), right)
     if isinstance(left, list | tuple) and type(left) is type(right):
         return len(left) == len(right) and all(_same(a, b) for a, b in zip(left, right, strict=True))
     if isinstance(left, dict) and isinstance(right, dict):

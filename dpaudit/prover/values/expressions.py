@@ -6,7 +6,8 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from dpaudit.prover.values.builtin_functions import BuiltinFunctions
+from dpaudit.prover.values.branches import Branches
+from dpaudit.prover.values.joins import as_condition, is_private, join
 from dpaudit.prover.values.operations import (
     content,
     function_of,
@@ -24,11 +25,12 @@ from dpaudit.prover.values.scopes import (
     is_key,
 )
 from dpaudit.prover.values.sources import Source
+from dpaudit.prover.values.values import Named
 
 __all__ = ["Expressions"]
 
 
-class Expressions(BuiltinFunctions):
+class Expressions(Branches):
     """The part of the interpreter that evaluates expressions."""
 
     def evaluate(self, node: ast.expr, scope: Scope) -> Any:
@@ -87,6 +89,8 @@ class Expressions(BuiltinFunctions):
     def _of_UnaryOp(self, node: ast.UnaryOp, scope: Scope) -> Any:
         value = self.evaluate(node.operand, scope)
         if isinstance(node.op, ast.Not):
+            if is_private(value):
+                return join(self.run, as_condition(self.run, value), False, True)
             return not truth(self.run, self._truthful(value))
         op = {ast.USub: "neg", ast.UAdd: "pos", ast.Invert: "not"}[type(node.op)]
         return unary(self.run, op, value)
@@ -97,6 +101,9 @@ class Expressions(BuiltinFunctions):
             value = self.evaluate(part, scope)
             if part is node.values[-1]:
                 return value
+            if is_private(value):
+                rest = node.values[node.values.index(part) + 1 :]
+                return self.both(isinstance(node.op, ast.And), value, rest, scope)
             if truth(self.run, self._truthful(value)) != isinstance(node.op, ast.And):
                 return value
         return value
@@ -108,16 +115,22 @@ class Expressions(BuiltinFunctions):
             right = self.evaluate(part, scope)
             self._at(node, scope)
             found = self._compared(op, left, right)
+            if part is not node.comparators[-1] and is_private(found):
+                place = node.comparators.index(part) + 1
+                names = Scope({**scope.names, "": right}, scope.local | {""}, scope.outer, scope.function)
+                names.nonlocal_ = scope.nonlocal_
+                rest = ast.Compare(ast.Name("", ast.Load()), node.ops[place:], node.comparators[place:])
+                return self.both(True, found, [ast.copy_location(rest, node)], names)
             if len(node.ops) > 1 and part is not node.comparators[-1] and not truth(self.run, found):
                 return found
             left = right
         return found
 
     def _of_IfExp(self, node: ast.IfExp, scope: Scope) -> Any:
-        return self.evaluate(
-            node.body if truth(self.run, self._truthful(self.evaluate(node.test, scope))) else node.orelse,
-            scope,
-        )
+        test = self._truthful(self.evaluate(node.test, scope))
+        if is_private(test):
+            return self.chosen(test, node, scope)
+        return self.evaluate(node.body if truth(self.run, test) else node.orelse, scope)
 
     def _of_NamedExpr(self, node: ast.NamedExpr, scope: Scope) -> Any:
         value = self.evaluate(node.value, scope)
@@ -184,6 +197,8 @@ class Expressions(BuiltinFunctions):
 
     def _of_Call(self, node: ast.Call, scope: Scope) -> Any:
         function = self.evaluate(node.func, scope)
+        if _counts_filtered(function, node):
+            return self.summed(node.args[0], scope, count=function.name == "len")  # type: ignore[arg-type]
         arguments, options = self._arguments_of(node, scope)
         self._at(node, scope)
         return self.call(function, arguments, options, node)
@@ -291,3 +306,14 @@ class Expressions(BuiltinFunctions):
     def _at(self, node: Any, scope: Scope) -> None:
         name = scope.function.source.filename.rpartition("/")[2]
         self.run.where = f"{name}:{node.lineno}"
+
+
+def _counts_filtered(function: Any, node: ast.Call) -> bool:
+    """Return whether a call is ``sum(... for ... if ...)`` or ``len([... for ... if ...])``."""
+    if not isinstance(function, Named) or len(node.args) != 1 or node.keywords:
+        return False
+    kinds = {"sum": ast.GeneratorExp | ast.ListComp, "len": ast.ListComp}
+    items = node.args[0]
+    if function.name not in kinds or not isinstance(items, kinds[function.name]):
+        return False
+    return len(items.generators) == 1 and bool(items.generators[0].ifs) and not items.generators[0].is_async

@@ -13,15 +13,19 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.prover.values.joins import joined_arguments
 from dpaudit.prover.values.operations import (
+    FRAMES,
     _holds_noise,
     _settled,
     content,
     expression_of,
+    is_plain,
     public_of,
     published,
     shape_of,
     symbols_in,
+    unary,
 )
 from dpaudit.prover.values.run import Run
 from dpaudit.prover.values.values import (
@@ -31,11 +35,13 @@ from dpaudit.prover.values.values import (
     Draw,
     Entries,
     Filtered,
+    Joined,
     Named,
     Noisy,
     Private,
     Public,
     Response,
+    Series,
     Symbol,
     Transposed,
 )
@@ -211,6 +217,21 @@ def _called_accepted(run: Run, accepted: Accepted, arguments: list[Any], options
         return run.refuse(f"{accepted.name}: {error}")
     given = dict(bound.arguments)
     symbols = symbols_in(list(given.values()))
+    if any(isinstance(symbol, FRAMES) for symbol in symbols):
+        if accepted.name == "abs":
+            return unary(run, "abs", arguments[0])
+        plain = accepted.name in OF_SERIES and not options
+        if not plain or not all(isinstance(content(one), Series) or is_plain(one) for one in arguments):
+            run.refuse(
+                f"{accepted.name} of a pandas object is not supported (use .to_numpy(), or its methods)"
+            )
+        values = [_array_of(run, one) for one in arguments]
+        return _called_accepted(run, accepted, values, options)
+    if any(isinstance(symbol, Joined) for symbol in symbols):
+        options = dict(
+            zip(options, joined_arguments(run, accepted.name, list(options.values())), strict=True)
+        )
+        return _called_accepted(run, accepted, joined_arguments(run, accepted.name, arguments), options)
     if not symbols:
         return _plain_call(run, accepted, arguments, options)
     if any(isinstance(symbol, Filtered | Private | Transposed) for symbol in symbols) or (
@@ -223,6 +244,19 @@ def _called_accepted(run: Run, accepted: Accepted, arguments: list[Any], options
         given = dict(accepted.signature.bind(*arguments, **options).arguments)
         return _ruled(run, accepted, given, arguments, options)
     return _of_outcomes(run, accepted, arguments, options)
+
+
+#: Functions that return an array if they are given a Series.
+OF_SERIES = ("np.asarray", "np.array", "np.where", "np.bincount")
+
+
+def _array_of(run: Run, value: Any) -> Any:
+    inner = content(value)
+    if not isinstance(inner, Series):
+        return value
+    if isinstance(inner.value.content, Filtered):
+        run.refuse("a filtered Series cannot be converted to an array: its length depends on the data")
+    return Array(inner.value.content, shared=True)
 
 
 def is_noise(symbol: Any) -> bool:
@@ -310,6 +344,14 @@ def _of_outcomes(run: Run, accepted: Accepted, arguments: list[Any], options: di
     if kind is None and accepted.shape == "same" and accepted.name in KEEPS_KIND:
         first = content(arguments[0])
         kind = first.kind if isinstance(first, Public) else None
+    if (
+        kind is None
+        and accepted.name == "np.array"
+        and not options
+        and isinstance(arguments[0], list | tuple)
+    ):
+        kinds = {getattr(content(item), "kind", None) for item in arguments[0]}
+        kind = kinds.pop() if len(kinds) == 1 else None
     python = accepted.name in ("float", "int", "round", "len", "bool") or accepted.name.startswith("math.")
     found = public_of(run, expression, function, given, shape=shape, kind=kind, python=python)
     inner = content(found)

@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.prover.values.branches import returns_early
 from dpaudit.prover.values.functions import Accepted, call_accepted
 from dpaudit.prover.values.generators import Finished, Generators
+from dpaudit.prover.values.joins import is_private
 from dpaudit.prover.values.operations import (
     add_to_output,
     content,
@@ -54,6 +56,8 @@ class Interpreter(Generators):
         self.run.tick()
         inner = content(function)
         arguments = list(arguments)
+        if self.pure:
+            self.require_pure_call(inner, arguments, options)
         if isinstance(inner, Function):
             return self.call_function(inner, arguments, options)
         if isinstance(inner, Accepted):
@@ -85,6 +89,8 @@ class Interpreter(Generators):
         try:
             if isinstance(node, ast.Lambda):
                 return self.evaluate(node.body, scope)
+            if self.pure or returns_early(node):
+                return self.pure_body(node.body, scope)
             self.block(node.body, scope)
             return None
         except Left as left:
@@ -205,7 +211,11 @@ class Interpreter(Generators):
         raise Left("continue")
 
     def _do_If(self, node: ast.If, scope: Scope) -> None:
-        self.block(node.body if truth(self.run, self.evaluate(node.test, scope)) else node.orelse, scope)
+        test = self.evaluate(node.test, scope)
+        if is_private(test):
+            self.both_branches(node, test, scope)
+        else:
+            self.block(node.body if truth(self.run, test) else node.orelse, scope)
 
     def _do_While(self, node: ast.While, scope: Scope) -> None:
         while truth(self.run, self.evaluate(node.test, scope)):

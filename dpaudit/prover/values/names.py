@@ -73,6 +73,7 @@ class Parts:
         self.imports: dict[int, Any] = {}
         self.depth = 0
         self.handling: list[Raised] = []  # the exceptions of the handlers that run now
+        self.pure = 0  # the nesting of branches on private conditions, in which only pure code is followed
 
     def evaluate(self, node: ast.expr, scope: Scope) -> Any:
         """Return the value of an expression."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.kernel.values.polynomials import Poly
 from dpaudit.prover.values.functions import (
     ACCEPTED,
     Rule,
@@ -20,6 +21,7 @@ from dpaudit.prover.values.operations import (
     _holds_noise,
     binary,
     content,
+    expression_of,
     is_plain,
     published,
     shape_of,
@@ -36,6 +38,7 @@ from dpaudit.prover.values.values import (
     Filtered,
     Noisy,
     Private,
+    Public,
     Ranked,
     Response,
     Transposed,
@@ -533,13 +536,31 @@ def stack_rule(run: Run, arrays: Any, axis: Any = 0) -> Any:
     return new_array_rule(run, arrays)
 
 
+def _ones_of_records(run: Run, item: Any, rows: Any) -> Any:
+    """Return ``np.ones(n)`` or ``np.ones((n, 1))`` for the public number n of records as one 1 per record."""
+    size = expression_of(run, extent_value(run, Poly.symbol("N"))) if run.s.size is None else None
+    forms = [["function", "np.ones", form] for form in (size, ["function", "tuple", size, ["number", "1"]])]
+    known = isinstance(item, Public) and rows is not None and not run.s.length_is_private and size is not None
+    if not known or item.expression not in forms or rows.shape[0] != Poly.symbol("N"):
+        return item
+    return run.step("cast", [run.step("ones", [rows])], {"kind": "f", "python": False})
+
+
+def hstack_rule(run: Run, tup: Any) -> Any:
+    """Follow ``np.hstack`` of matrices, which are then side by side as in ``np.column_stack``."""
+    parts = tup if isinstance(tup, list | tuple) else []
+    if any(isinstance(content(one), Private) and len(content(one).shape) != 2 for one in parts):
+        run.refuse("np.hstack of private vectors is not supported (use np.column_stack)")
+    return column_stack_rule(run, tup)
+
+
 def column_stack_rule(run: Run, tup: Any) -> Any:
     """Follow ``np.column_stack`` of columns of the same records."""
     items = [content(item) for item in tup] if isinstance(tup, list | tuple) else []
     rows = next((one for one in items if isinstance(one, Private) and one.info.records == 1), None)
     parts = []
     for item in items:
-        value = item
+        value = _ones_of_records(run, item, rows)
         if isinstance(item, np.ndarray) and rows is not None and item.shape == rows.shape[:1]:
             if item.dtype.kind == "b":
                 run.refuse("a constant Boolean column is not supported in np.column_stack")
@@ -607,6 +628,14 @@ def python_number_rule(kind: str) -> Rule:
         return run.step("cast", [value], {"kind": kind, "python": True})
 
     return rule
+
+
+def item_rule(run: Run, a: Any) -> Any:
+    """Follow ``x.item()`` of one numpy number."""
+    value = run.lift(a)
+    if value.shape != () or value.info.kind == "b":
+        run.refuse("item() requires a single private number")
+    return run.step("cast", [value], {"kind": value.info.kind, "python": True})
 
 
 def python_round_rule(run: Run, number: Any, ndigits: Any = None) -> Any:

@@ -30,17 +30,23 @@ from dpaudit.prover.values.values import (
     Draw,
     Entries,
     Filtered,
+    Frame,
+    Grouped,
+    Joined,
     Noisy,
+    PerKey,
     Private,
     Public,
     Ranked,
     Response,
+    Series,
     Symbol,
     Transposed,
     Uniform,
 )
 
 __all__ = [
+    "FRAMES",
     "LATER",
     "OPERATORS",
     "add_to_output",
@@ -77,7 +83,8 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "xor": operator.xor,
     "matmul": operator.matmul,
 }
-#: Matrix products and indexing. ``matrices`` registers them here, because it imports this module.
+#: Matrix products, indexing, joined numbers and pandas. Their modules register them here, because they import
+#: this module.
 LATER: dict[str, Callable[..., Any]] = {}
 
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
@@ -92,6 +99,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 PUBLISHED_FIRST = (Coin, Choice, Response, Entries)
 NO_ARITHMETIC = (Ranked, Condition, Transposed)
 NO_NUMBER = (str, bytes, list, tuple, dict, set, complex)
+FRAMES = (Frame, Series, Grouped, PerKey)
 CONTAINERS = (list, tuple, set, frozenset)
 PLAIN = (bool, int, float, Fraction, np.bool_, np.int64, np.float64)
 
@@ -130,6 +138,8 @@ def shape_of(value: Any) -> tuple[Any, ...] | None:
         return value.base.shape
     if isinstance(value, Entries):
         return (len(value.items),)
+    if isinstance(value, Joined):
+        return ()
     if isinstance(value, Symbol):
         return None
     return tuple(np.shape(value))
@@ -585,10 +595,16 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
     for one in (x, y):
         if isinstance(one, Symbol):
             continue
+        if op == "add" and type(one) is str and any(_is_text(other) for other in (x, y)):
+            return function_of(run, "text add", operator.add, x, y)
         if one is None or isinstance(one, NO_NUMBER):
             run.refuse(
                 f"a {type(one).__name__} cannot be combined with a private or released value by an operator"
             )
+    if isinstance(x, FRAMES) or isinstance(y, FRAMES):
+        return LATER["series binary"](run, op, a, b)
+    if isinstance(x, Joined) or isinstance(y, Joined):
+        return LATER["joined binary"](run, op, a, b)
     if isinstance(x, Uniform) or isinstance(y, Uniform):
         return _uniform(run, op, x, y)
     if op in COMPARISONS and any(isinstance(one, float) and math.isinf(one) for one in (x, y)):
@@ -620,6 +636,11 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
     if isinstance(x, Private) or isinstance(y, Private):
         return _private_binary(run, op, a, b)
     return _public_binary(run, op, a, b)
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether a value may be text made of outcomes. Joining it with text is post-processing."""
+    return isinstance(value, Public) and value.shape is None and value.kind is None
 
 
 def _settled(value: Any) -> Any:
@@ -780,6 +801,10 @@ def unary(run: Run, op: str, value: Any) -> Any:
         if not (isinstance(inner, PLAIN) or type(inner) is np.ndarray):
             run.refuse(f"the operator {op} is not supported for {type(inner).__name__}")
         return run.plain(UNARY[op], inner)
+    if isinstance(inner, FRAMES):
+        return LATER["series unary"](run, op, inner)
+    if isinstance(inner, Joined):
+        return LATER["joined unary"](run, op, inner)
     if op == "neg" and _noisy(inner) is not None:
         return binary(run, "mul", value, -1)
     if isinstance(inner, Coin) and op == "not":
@@ -871,6 +896,8 @@ def add_to_output(run: Run, value: Any, to: list[str] | None = None) -> None:
         )  # even 0 * x may reveal the sign of x, through a negative zero
     elif isinstance(inner, Filtered | Transposed | Ranked):
         run.refuse("a private array is published without noise")
+    elif isinstance(inner, Series):
+        add_to_output(run, inner.value)
     elif _holds_noise(inner) or isinstance(inner, Entries):
         add_to_output(run, published(run, value), to)
     elif isinstance(inner, Public):

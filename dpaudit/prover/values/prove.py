@@ -49,7 +49,7 @@ from dpaudit.prover.values.matrices import index
 from dpaudit.prover.values.programs import described, unwrapped_program
 from dpaudit.prover.values.run import NotFollowedError, ProgramRaisedError, Record, Run
 from dpaudit.prover.values.samples import Worlds, quiet
-from dpaudit.prover.values.values import Array, Coins, Generator
+from dpaudit.prover.values.values import Array, Coins, Frame, Generator
 from dpaudit.prover.values.whole_numbers import ImpossiblePathError
 
 __all__ = ["ASSUMPTIONS", "ValuesProof", "bound_of", "prove_values"]
@@ -433,6 +433,8 @@ class _Attempt:
             params = {**column.to_json(name), "shape": shape}
             del params["width"]
             found[name] = Array(run.step("data", [], params, self.arrays[name]), shared=True)
+        if self.data.container == "frame":
+            return Frame(found)
         if self.data.container == "table":
             interpreter.frozen[id(found)] = found
             return found

@@ -52,6 +52,11 @@ def _cast(value: Any, kind: str, *, python: bool) -> Any:
     return found if found.shape else found[()]
 
 
+def _chosen(condition: Any, a: Any, b: Any, *, python: bool) -> Any:
+    found = _scalar(np.where(condition, a, b))
+    return found.item() if python and _python(a, b) else found
+
+
 def _rounded(function: Callable[[Any], Any], value: Any, kind: str, *, python: bool) -> Any:
     found = np.asarray(function(np.asarray(value, dtype=float)))
     if python:
@@ -128,7 +133,7 @@ REFERENCE: dict[str, Callable[..., Any]] = {
     "arctan": _unary(math.atan, np.arctan),
     "minimum": lambda p, a, b: _minimum(a, b),
     "maximum": lambda p, a, b: _maximum(a, b),
-    "where": lambda p, c, a, b: _scalar(np.where(c, a, b)),
+    "where": lambda p, c, a, b: _chosen(c, a, b, python=p.get("python", False)),
     "and": _binary(lambda a, b: bool(a and b), np.logical_and),
     "or": _binary(lambda a, b: bool(a or b), np.logical_or),
     "not": _unary(operator.not_, np.logical_not),

@@ -37,6 +37,7 @@ from dpaudit.prover.values.values import (
     Public,
     Response,
     Samples,
+    Series,
     Symbol,
     Transposed,
     Uniform,
@@ -413,6 +414,8 @@ class Run:
         """Return the value on one side of the sample worlds."""
         if isinstance(value, Array):
             return self.sample(value.content, side)
+        if isinstance(value, Series):
+            return self.sample(value.value, side)
         if isinstance(value, Private | Public | Draw | Coin | Uniform | Response):
             return value.samples[side]
         if isinstance(value, Entries):

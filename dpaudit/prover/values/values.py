@@ -24,14 +24,19 @@ __all__ = [
     "Draw",
     "Entries",
     "Filtered",
+    "Frame",
     "Generator",
+    "Grouped",
+    "Joined",
     "Named",
     "Noisy",
+    "PerKey",
     "Private",
     "Public",
     "Ranked",
     "Response",
     "Samples",
+    "Series",
     "Symbol",
     "Transposed",
     "Uniform",
@@ -69,6 +74,19 @@ class Private(Symbol):
     def shape(self) -> Shape:
         """Return the shape of the value."""
         return self.info.shape
+
+
+@dataclass(eq=False, slots=True)
+class Joined(Symbol):
+    """A private number whose type depends on a private condition, as in ``x if x < 10 else 10``.
+
+    If ``kind_unknown``, it may be an integer or a float. If ``class_unknown``, it may be a Python or a numpy
+    number. The difference could show in what the program does with it, so few operations accept it.
+    """
+
+    private: Private
+    kind_unknown: bool
+    class_unknown: bool
 
 
 @dataclass(eq=False, slots=True)
@@ -231,6 +249,38 @@ class Array(Symbol):
 
     content: Any
     shared: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Series(Symbol):
+    """A pandas Series with the index of the data, or if ``keys`` is set, with these integers as index."""
+
+    value: Array
+    keys: tuple[int, ...] | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Frame(Symbol):
+    """A pandas DataFrame, by its columns, which have the same rows."""
+
+    columns: dict[str, Array]
+
+
+@dataclass(eq=False, slots=True)
+class Grouped(Symbol):
+    """``frame.groupby(key)`` or ``frame.groupby(key)[column]``, of which sums and counts are supported."""
+
+    frame: Frame
+    key: str
+    column: str | None = None
+
+
+@dataclass(eq=False, slots=True)
+class PerKey(Symbol):
+    """Sums or counts by key. Their index depends on the data until ``reindex`` fixes it."""
+
+    keys: Array
+    values: Array | None
 
 
 @dataclass(frozen=True, eq=False)

@@ -203,6 +203,12 @@ def _norm(p: Any, pair: Pair, side: int, a: Any) -> Any:
     return np.sqrt((size**2).sum(**keep)) if p["p"] == "2" else size.max(**keep)
 
 
+def _where(q: Any, a: Any, b: Any, *, python: bool) -> Any:
+    found = _scalar(np.where(q, a, b))
+    plain = not any(isinstance(one, np.ndarray | np.generic) for one in (a, b))
+    return found.item() if python and plain and np.ndim(found) == 0 else found
+
+
 COMPUTED: dict[str, Callable[..., Any]] = {
     "add": _always(lambda a, b: a + b),
     "sub": _always(lambda a, b: a - b),
@@ -220,7 +226,7 @@ COMPUTED: dict[str, Callable[..., Any]] = {
     "arctan": _either(np.arctan, math.atan),
     "minimum": _extreme("minimum"),
     "maximum": _extreme("maximum"),
-    "where": _always(lambda q, a, b: _scalar(np.where(q, a, b))),
+    "where": lambda p, pair, side, q, a, b: _where(q, a, b, python=p.get("python", False)),
     "and": _either(np.logical_and, lambda a, b: a and b),
     "or": _either(np.logical_or, lambda a, b: a or b),
     "not": _either(np.logical_not, lambda a: not a),
@@ -265,7 +271,7 @@ COMPUTED["rows"] = lambda p, pair, side, a: a[p["start"] : p["stop"] : p["step"]
 
 
 #: Patterns of several steps, which rarely occur by chance.
-PATTERNS = ("guard", "clip", "slices", "gram", "hits", "scores", "limits", "blocks")
+PATTERNS = ("guard", "clip", "slices", "gram", "hits", "scores", "limits", "blocks", "chosen")
 
 #: Operations that are tried separately. The other operations occur along with them.
 OTHERS = [op for op in RULES if op not in ("data", "const", "public")]
@@ -846,7 +852,8 @@ class Fuzz:
             last = a.info.shape[-1] if a.info.shape else 0
             if way > 0.85 and isinstance(last, int) and last > 0:
                 q = self.constant(np.array([r.random() < 0.5 for _ in range(last)]))
-            return self.step(op, [q, a, b] if r.random() < 0.75 else [q, b, a], {})
+            params = {"python": True} if r.random() < 0.3 else {}
+            return self.step(op, [q, a, b] if r.random() < 0.75 else [q, b, a], params)
         if op in ("cast", "floor", "trunc", "rint"):
             a = self.some()
             python = a.info.shape == () and not a.info.records and r.random() < 0.6
@@ -1047,6 +1054,23 @@ class Fuzz:
                     mask = self.ready("reshape", [mask], {"shape": (*mask.info.shape, 1), "records": 1})
                 mask = self.ready("where", [mask, a, zero], {})
             self.ready("sum", [mask], {"axes": (0,)})
+
+    def p_chosen(self) -> None:
+        """Choose between a value and another one, by comparisons of the value."""
+        r = self.r
+        u = self.some(lambda info: info.kind != "b")
+        numbers = [0.0, 0.25, 0.5, 1.0, 1, 0, -1.0]
+        asked = u if r.random() < 0.8 else self.fitting(u)
+        tests = []
+        for _ in range(r.randint(1, 2)):
+            k = self.constant(r.choice(numbers), python=True)
+            tests.append(self.ready(r.choice(["lt", "le", "gt", "ge", "eq"]), [asked, k], {}))
+        test = tests[0] if len(tests) == 1 else self.ready(r.choice(["and", "and", "or"]), tests, {})
+        if r.random() < 0.2:
+            test = self.ready("not", [test], {})
+        other = self.constant(r.choice(numbers), python=True) if r.random() < 0.6 else self.fitting(u)
+        parts = [u, other] if r.random() < 0.5 else [other, u]
+        self.keep(self.ready("where", [test, *parts], {}))
 
     def p_clip(self) -> None:
         """Scale rows into a ball."""

@@ -328,6 +328,8 @@ def not_followed(coins: Any, data: Any) -> Any:
     for record in data:
         if record > 0.5:
             total += 1
+        if record > 2:  # never
+            break
     return coins.release(total, Laplace(scale=1), site="sum")
 
 

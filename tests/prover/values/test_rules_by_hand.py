@@ -144,8 +144,10 @@ CASES = [
     Case("both", BITS, [number(1, "i"), ("ge", (0, 1), {}), number(2, "i"), ("lt", (0, 3), {}), ("and", (2, 4), {})], {"change": 1, "guard": (0, F(1), F(2), False, True)}, ("change",)),
     Case("either", BITS, [number(1, "i"), ("ge", (0, 1), {}), ("or", (2, 2), {})], {"change": 1, "guard": None}, ("change",)),
     Case("not", BITS, [number(1, "i"), ("ge", (0, 1), {}), ("not", (2,), {})], {"change": 1, "guard": None}, ("change",)),
-    Case("rows of a mask", data(-3, 3), [number(2), ("gt", (0, 1), {}), number(0), ("where", (2, 0, 3), {}), ("sum", (4,), whole(0))], {"change1": 6, "guard": (0, F(2), None, True, False)}, corners=(-3, 3)),
-    Case("where without a zero", SIGNED, [number(0), ("gt", (0, 1), {}), number(5), ("where", (2, 0, 3), {})], {"low": -1, "high": 5, "change": 6, "guard": None}, corners=(-1, 2)),
+    Case("rows of a mask", data(-3, 3), [number(2), ("gt", (0, 1), {}), number(0), ("where", (2, 0, 3), {}), ("sum", (4,), whole(0))], {"change1": 3, "guard": (0, F(2), None, True, False)}, corners=(-3, 3)),
+    Case("where without a zero", SIGNED, [number(0), ("gt", (0, 1), {}), number(5), ("where", (2, 0, 3), {})], {"low": 0, "high": 5, "change": 5, "guard": None}, corners=(-1, 2)),
+    Case("where beside its limit", SIGNED, [number(0), ("gt", (0, 1), {}), number(5), ("where", (2, 3, 0), {})], {"low": -1, "high": 5, "change": 6}, corners=(-1, 2)),
+    Case("where between two limits", SIGNED, [number(0), ("gt", (0, 1), {}), number(1), ("le", (0, 3), {}), ("and", (2, 4), {}), ("where", (5, 0, 1), {})], {"low": 0, "high": 1, "change": 1}, corners=(-1, 0, 1)),
     Case("cast", BITS, [("cast", (0,), {"kind": "f", "python": False})], {"change": 1, "low": 0, "high": 1}, ("change",)),
     # Roundings: |floor a - floor b| <= ceil |a - b|; half to even may move by 2 for a change of 1.
     Case("floor", data(F(-1, 2), F(3, 4)), [("floor", (0,), {"kind": "i", "python": False})], {"low": -1, "high": 0, "change": 1}, ("low", "high", "change"), corners=(-0.5, 0.75)),
