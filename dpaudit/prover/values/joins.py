@@ -35,9 +35,14 @@ CLOSED = ("add", "sub", "mul", "div", "lt", "le", "gt", "ge", "eq", "ne")
 
 
 def is_private(value: Any) -> bool:
-    """Return whether a value is one private number."""
+    """Return whether a value is one private number that the declared ranges do not determine."""
     inner = content(value)
-    return isinstance(inner, Joined) or (isinstance(inner, Private) and inner.shape == ())
+    if isinstance(inner, Joined):
+        return True
+    if not isinstance(inner, Private) or inner.shape != ():
+        return False
+    known = inner.info.constant
+    return known is None or known.number is None
 
 
 def as_condition(run: Run, value: Any) -> Private:

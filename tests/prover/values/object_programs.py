@@ -699,8 +699,8 @@ def release_to_the_server(coins, data):
     return coins.release(data.sum(), Laplace(scale=1), site="s", to=SERVER) > 2
 
 
-@wrong
-def raw_to_the_server(coins, data):
+@right
+def raw_to_the_server_only(coins, data):
     coins.reveal(data.sum(), site="s", to=SERVER)
     return 1
 
