@@ -20,6 +20,7 @@ from dpaudit.prover.values.operations import (
     expression_of,
     function_of,
     is_plain,
+    is_python_number,
     public_of,
     published,
     shape_of,
@@ -277,6 +278,7 @@ class BuiltinFunctions(Containers):
     def _larger(self, name: str, best: Any, item: Any) -> Any:
         run = self.run
         if any(isinstance(content(one), Private) for one in (best, item)):
+            run.untyped = run.untyped or is_python_number(best) != is_python_number(item)
             return run.value(run.step(f"{name}imum", [best, item]))
         if is_plain([best, item]):
             return run.plain(max if name == "max" else min, content(best), content(item))

@@ -48,6 +48,7 @@ __all__ = [
     "expression_of",
     "function_of",
     "is_plain",
+    "is_python_number",
     "public_of",
     "published",
     "settle",

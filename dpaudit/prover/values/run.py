@@ -161,6 +161,8 @@ class Run:
         self.continuous: set[int] = set()  # numbers of the outcomes that have a density
         self.generator: Any = None  # set for a run on real data
         self.refused: NotFollowedError | None = None
+        #: Whether a number may be of Python or of numpy, depending on the data, such as max(x, 0).
+        self.untyped = False
 
     # Refusals.
 
