@@ -327,8 +327,8 @@ def slipping(coins: Any, data: Any) -> Any:
 def not_followed(coins: Any, data: Any) -> Any:
     total = 0
     for record in data:
-        if record > 0.5:
-            total += 1
+        if total + record <= 1:
+            total += record
     return coins.release(total, Laplace(scale=1), site="sum")
 
 

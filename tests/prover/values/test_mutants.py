@@ -135,7 +135,7 @@ MUTANTS = [
     one("exp", E, "exp", "low=ZERO", "low=ONE"),
     one("log", E, "log", "1 / least", "1 / (2 * least)"),
     one("sqrt", E, "root", "upper_root(number))", "upper_root(number) / 4)"),
-    one("minimum", E, "_extreme", "s.smallest(a.high, b.high)", "-s.largest_of(a.high, b.high)"),
+    one("minimum", E, "_extreme", "s.smallest(a.high, b.high)", "-s.largest_of(a.high, b.high)", "minimum", "clip", form="interval"),
     one("maximum", E, "_extreme", "total(first.change1, second.change1)", "s.smallest(first.change1, second.change1)"),
     one("maximum", E, "_extreme", "above = s.smallest(*lows)", "above = s.largest_of(*[ZERO, ZERO])"),
     one("maximum", E, "_extreme", "rises=all(", "rises=any(", **ADD_REMOVE),
