@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from dpaudit.core import errors as errors
     from dpaudit.core import views as views
     from dpaudit.core.claims import ApproxDP, GaussianDP, Profile, PureDP, RenyiDP, ZeroConcentratedDP
-    from dpaudit.core.data import Anything, Ball, Categories, Integers, Interval, Records, Table
+    from dpaudit.core.data import Anything, Ball, Categories, Integers, Interval, OneHot, Records, Table
     from dpaudit.core.suite import Suite
     from dpaudit.prover.prove import prove
     from dpaudit.replay.audit import PrivacyAudit
@@ -51,6 +51,7 @@ __all__ = [
     "GaussianDP",
     "Integers",
     "Interval",
+    "OneHot",
     "PrivacyAudit",
     "Profile",
     "PureDP",
@@ -77,7 +78,16 @@ _HOMES = {
     "dpaudit.blackbox.recorded.record_draws": ["record_draws"],
     "dpaudit.certify.calibrate": ["calibrate"],
     "dpaudit.core.claims": ["ApproxDP", "GaussianDP", "Profile", "PureDP", "RenyiDP", "ZeroConcentratedDP"],
-    "dpaudit.core.data": ["Anything", "Ball", "Categories", "Integers", "Interval", "Records", "Table"],
+    "dpaudit.core.data": [
+        "Anything",
+        "Ball",
+        "Categories",
+        "Integers",
+        "Interval",
+        "OneHot",
+        "Records",
+        "Table",
+    ],
     "dpaudit.core.suite": ["Suite"],
     "dpaudit.prover.prove": ["prove"],
     "dpaudit.replay.audit": ["PrivacyAudit"],

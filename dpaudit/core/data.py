@@ -26,7 +26,18 @@ if TYPE_CHECKING:
 
     from dpaudit.core.pairs import RecordPairs
 
-__all__ = ["EVERY", "Anything", "Ball", "Categories", "Column", "Integers", "Interval", "Records", "Table"]
+__all__ = [
+    "EVERY",
+    "Anything",
+    "Ball",
+    "Categories",
+    "Column",
+    "Integers",
+    "Interval",
+    "OneHot",
+    "Records",
+    "Table",
+]
 
 #: The replacement of a missing bound in drawn records.
 FAR = 1e6
@@ -46,7 +57,8 @@ class Column:
     """One array of a declaration.
 
     It has a type (bool, int or float), the bounds of every entry, the length of a row (``None`` if a record
-    is one number), and the norm and radius of the ball that contains every row.
+    is one number), and the norm and radius of the ball that contains every row. The norm ``one-hot`` means
+    that exactly one entry of a row is 1 and all others are 0.
     """
 
     kind: Literal["b", "i", "f"]
@@ -64,6 +76,8 @@ class Column:
     def sample(self, rng: np.random.Generator, size: int) -> Any:
         """Return ``size`` random records, including corners."""
         shape = (size,) if self.width is None else (size, self.width)
+        if self._one_hot:
+            return np.eye(self.width or 1, dtype=np.int64)[rng.integers(self.width or 1, size=size)]
         low, high = self._floats(3.0)
         if self.kind != "f":
             found = rng.integers(int(low), int(high) + 1, size=shape)
@@ -95,6 +109,8 @@ class Column:
         """Return a Hypothesis strategy for one record, which is a number or a tuple of numbers."""
         from hypothesis import strategies as st  # slow to import, and not needed by proofs
 
+        if self._one_hot:
+            return st.sampled_from(self._units())
         low, high = self._floats(FAR)
         number: SearchStrategy[Any] = st.booleans() if self.kind == "b" else st.floats(low, high)
         if self.kind == "i":
@@ -105,6 +121,8 @@ class Column:
 
     def corners(self) -> list[Any]:
         """Return the extreme values of one record, the most different ones first."""
+        if self._one_hot:
+            return self._units()
         low, high = self._floats(100.0)
         kind = {"b": bool, "i": int, "f": float}[self.kind]
         numbers = [kind(x) for x in dict.fromkeys([low, high, min(max((low + high) / 2, low), high)])]
@@ -123,6 +141,15 @@ class Column:
         """Return an array of records from ``corners`` or ``strategy``."""
         shape = (len(records),) if self.width is None else (len(records), self.width)
         return np.array(records, dtype={"b": bool, "i": np.int64, "f": float}[self.kind]).reshape(shape)
+
+    @property
+    def _one_hot(self) -> bool:
+        return self.ball is not None and self.ball[0] == "one-hot"
+
+    def _units(self) -> list[Any]:
+        """Return all one-hot rows."""
+        width = self.width or 1
+        return [tuple(int(j == k) for j in range(width)) for k in range(width)]
 
     def _floats(self, far: float) -> tuple[float, float]:
         """Return the bounds as floats inside the domain, with ``far`` for a missing bound."""
@@ -225,29 +252,50 @@ class Ball:
         The largest norm of a row.
     width : int
         The length of a row.
-    norm : 1 or 2
-        The order of the norm (2).
+    norm : 1, 2 or math.inf
+        The order of the norm (2). The ball of ``math.inf`` is a cube.
     """
 
     radius: ExactLike
     width: int
-    norm: Literal[1, 2] = 2
+    norm: float = 2
 
     def column(self, width: int | None = None) -> Column:
         radius = exact(self.radius, name="radius")
         if (
             radius <= 0
-            or self.norm not in (1, 2)
+            or self.norm not in (1, 2, math.inf)
             or type(self.width) is not int
             or self.width < 1
             or width is not None
         ):
             raise InvalidParameterError(
-                "a Ball must have a positive radius, norm 1 or 2 and a positive width, and a column of it no "
-                f"other width, got {self!r} and width {width!r}.",
+                "a Ball must have a positive radius, norm 1, 2 or math.inf and a positive width, and a "
+                f"column of it no other width, got {self!r} and width {width!r}.",
                 code="E-BALL-SHAPE",
             )
-        return Column("f", -radius, radius, self.width, (str(self.norm), radius))
+        ball = None if self.norm == math.inf else (str(int(self.norm)), radius)
+        return Column("f", -radius, radius, self.width, ball)
+
+
+@dataclass(frozen=True)
+class OneHot:
+    """Rows of ``width`` int64, of which exactly one is 1 and all others are 0.
+
+    A sum of such rows is a histogram: it changes by at most 2 in L1 norm if a record is replaced, and by 1 if
+    a record is added or removed.
+    """
+
+    width: int
+
+    def column(self, width: int | None = None) -> Column:
+        if type(self.width) is not int or self.width < 1 or width is not None:
+            raise InvalidParameterError(
+                f"OneHot must have a positive width, and a column of it no other width, got {self!r} and "
+                f"width {width!r}.",
+                code="E-ONE-HOT-WIDTH",
+            )
+        return Column("i", Fraction(0), Fraction(1), self.width, ("one-hot", Fraction(1)))
 
 
 @dataclass(frozen=True)
@@ -258,7 +306,7 @@ class Anything:
         return Column("f", None, None, width)
 
 
-Domain = Interval | Integers | Categories | Ball | Anything
+Domain = Interval | Integers | Categories | Ball | OneHot | Anything
 
 
 def _require_size(size: Any, at_least: Any, group: Any) -> None:
@@ -283,8 +331,8 @@ class Records:
 
     Parameters
     ----------
-    domain : Interval, Integers, Categories, Ball or Anything
-        The domain of each number of a record, or with ``Ball`` of each row.
+    domain : Interval, Integers, Categories, Ball, OneHot or Anything
+        The domain of each number of a record, or with ``Ball`` and ``OneHot`` of each row.
     size : int or EVERY
         The number of records, or EVERY for any number. Under add-remove the number is private in any case.
     width : int, optional
@@ -461,9 +509,9 @@ def _pairs(data: Records | Table, adjacency: Adjacency | str) -> RecordPairs:
 
 
 def _column(domain: Any, width: int | None) -> Column:
-    if not isinstance(domain, Interval | Integers | Categories | Ball | Anything):
+    if not isinstance(domain, Interval | Integers | Categories | Ball | OneHot | Anything):
         raise InvalidParameterError(
-            f"a domain must be Interval, Integers, Categories, Ball or Anything, got {domain!r}.",
+            f"a domain must be Interval, Integers, Categories, Ball, OneHot or Anything, got {domain!r}.",
             code="E-DOMAIN-TYPE",
         )
     if width is not None and (type(width) is not int or width < 1):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from dpaudit import Anything, Ball, Categories, Integers, Interval, PureDP, Records, Table, check
+from dpaudit import Anything, Ball, Categories, Integers, Interval, OneHot, PureDP, Records, Table, check
 from dpaudit.core.data import Column
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import exact
@@ -25,6 +25,7 @@ DECLARATIONS = [
     Records(Categories(4), size=2, group=2),
     Records(Ball("1/3", 3), size=2),
     Records(Ball(1, 2, norm=1)),
+    Records(OneHot(3), size=2),
     Table({"pay": Interval(0, 10), "team": Categories(3), "place": Ball(1, 2)}, size=4),
     Table({"pay": (Interval(0, 1), 2), "seen": Integers(0, 1, bits=True)}, at_least=2, group=2),
 ]
@@ -56,6 +57,8 @@ def inside(column: Column, entry: Any) -> bool:
     if column.ball is None:
         return True
     norm, radius = column.ball
+    if norm == "one-hot":
+        return sorted(numbers) == [0] * (len(numbers) - 1) + [1]
     return (sum(map(abs, numbers)) if norm == "1" else sum(x * x for x in numbers)) <= radius ** int(norm)
 
 

@@ -13,8 +13,10 @@ from dpaudit.kernel.values.elementwise import Rule, certain, in_int64
 from dpaudit.kernel.values.expressions import clipped_span, polynomial
 from dpaudit.kernel.values.info import (
     Constants,
+    End,
     Info,
     Setting,
+    at_or_before,
     disjoint,
     fit,
     flat,
@@ -38,7 +40,11 @@ NOTHING: dict[str, Any] = {
 
 
 def data(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Bound one column of the records by ``low`` and ``high`` of its entries, and by any ball of its rows."""
+    """Bound one column of the records by ``low`` and ``high`` of its entries, and by any ball of its rows.
+
+    A one-hot row has the L1 and L2 norm 1. Two of them differ by at most 2 in L1 and squared L2 norm, which
+    ``fit`` derives from the norms, and under zero-out the null row is within the same norms.
+    """
     low, high = (None if p[end] is None else Poly.of(Fraction(p[end])) for end in ("low", "high"))
     shape = tuple(p["shape"])
     norm1 = norm2 = None
@@ -46,10 +52,10 @@ def data(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
     if p["ball"] is not None:
         norm, radius = p["ball"][0], Poly.of(Fraction(p["ball"][1]))
         need(
-            norm in ("1", "2") and s.at_most(0, radius),
-            "a ball must have the norm 1 or 2 and a radius of at least 0",
+            norm in ("1", "2", "one-hot") and s.at_most(0, radius),
+            "a ball must have the norm 1, 2 or one-hot and a radius of at least 0",
         )
-        norm1 = radius if norm == "1" else None
+        norm1 = None if norm == "2" else radius
         norm2 = radius * radius
         low = -radius if low is None or s.at_most(low, -radius) else low
         high = radius if high is None or s.at_most(radius, high) else high
@@ -414,6 +420,50 @@ def rows(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
     if count == 0:
         support = ()
     return replace(i, shape=(count, *i.shape[1:]), support=support, aligned=aligned, facts={})
+
+
+def part(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
+    """Replace by 0 all rows but those from ``start`` to ``stop``, which depend on the number of records N.
+
+    Each end is (a, b, c) for the largest integer at most (a N + b) / c, or None. A row of the result changes
+    as the row of the operand or not at all, and only if its record is in the range. Its norms are at most
+    those of the operand.
+    """
+    [i] = infos
+    need(
+        i.records == 1 and not s.length_is_private and s.size is None and i.shape[0] == Poly.symbol("N"),
+        "a slice that depends on the number of records requires all records and a public number of them",
+    )
+    need(i.aligned == (0, None, 1), "records must be in their original order to be selected by position")
+    start, stop = (_end(p[name]) for name in ("start", "stop"))
+    need(start is not None, "a slice must have a start")
+    # A bound of unknown sign (an outcome) does not bound the rows that become 0.
+    below = None if i.low is None else _at_least_zero(s, -i.low)
+    return replace(
+        i,
+        support=((start, stop, 1),),
+        low=None if below is None else -below,
+        high=_at_least_zero(s, i.high),
+        facts={},
+        values=None,
+    )
+
+
+def _at_least_zero(s: Setting, bound: Bound) -> Bound:
+    """Return the larger of an upper bound and 0, or None if its sign is unknown."""
+    if bound is None or s.at_most(0, bound):
+        return bound
+    return ZERO if s.at_most(bound, 0) else None
+
+
+def _end(written: Any) -> End:
+    """Read an end of a slice, which must not be negative, because numpy would count it from the end."""
+    if written is None:
+        return None
+    need(len(written) == 3 and all(type(part) is int for part in written), "an end must be three integers")
+    a, b, c = written
+    need(c >= 1 and at_or_before(0, (a, b, c)), "an end of a slice may be negative")
+    return a, b, c
 
 
 def pick(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
@@ -854,6 +904,7 @@ ARRAYS: dict[str, Rule] = {
     "norm": norm,
     "reshape": reshape,
     "rows": rows,
+    "part": part,
     "pick": pick,
     "stack": stack,
     "columns": columns,

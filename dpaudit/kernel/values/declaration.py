@@ -3,7 +3,8 @@
 ``data`` has the keys ``size`` (None for every number of records from ``at_least``), ``at_least``,
 ``container``, ``columns`` and ``words``. A column has ``name``, ``kind`` (b, i or f for Booleans, integers
 and numbers), ``low`` and ``high`` (exact strings, or None), ``width`` (None if a record is one number) and
-``ball`` ([norm, radius] of a row, or None).
+``ball`` ([norm, radius] of a row, or None). The ball ["one-hot", "1"] holds the rows of which exactly one
+entry is 1 and all others are 0.
 """
 
 from __future__ import annotations
@@ -45,9 +46,11 @@ def _values(column: Any) -> str:
     else:
         entries += f" in [{'-∞' if low is None else low}, {'∞' if high is None else high}]"
     row = entries if width is None else f"rows of {width} {entries}"
-    return (
-        row if column["ball"] is None else f"{row} with L{column['ball'][0]} norm at most {column['ball'][1]}"
-    )
+    if column["ball"] is None:
+        return row
+    if column["ball"][0] == "one-hot":
+        return f"{row} with exactly one 1"
+    return f"{row} with L{column['ball'][0]} norm at most {column['ball'][1]}"
 
 
 def require_declared(data: Any, adjacency: Any, nodes: Sequence[Any]) -> None:
@@ -113,10 +116,16 @@ def _require_column(column: Any) -> None:
         )
     if ball is not None:
         need(
-            isinstance(ball, list) and len(ball) == 2 and ball[0] in ("1", "2"),
-            "a ball must have the norm 1 or 2 and a radius",
+            isinstance(ball, list) and len(ball) == 2 and ball[0] in ("1", "2", "one-hot"),
+            "a ball must have the norm 1, 2 or one-hot and a radius",
         )
         radius = _number(ball[1])
+        if ball[0] == "one-hot":
+            need(
+                kind == "i" and width is not None and low == 0 and high == 1 and radius == 1,
+                "one-hot requires rows of integers in [0, 1] and the radius 1",
+            )
+            return
         need(
             kind == "f" and width is not None and radius > 0,
             "a ball requires rows of numbers and a positive radius",

@@ -1,9 +1,10 @@
 """Represent public numbers: expressions of outcomes and of the number of records, equal on both sides.
 
 An expression is a list: ``["number", "3/2"]``, ``["size"]``, ``["outcome", 4]``, arithmetic such as
-``["add", a, b]``, ``["maximum", a, b]``, ``["clip", a, low, high]``, or ``["function", name, ...]`` for
-anything else. Its polynomial is exact, with a positive symbol for each maximum with a positive number, which
-guarantees a lower bound.
+``["add", a, b]``, ``["floordiv", a, b]``, ``["maximum", a, b]``, ``["clip", a, low, high]``, or
+``["function", name, ...]`` for anything else. Its polynomial is exact, with a positive symbol for each
+maximum with a positive number and for each rounded quotient that is at least 1, which guarantee a lower
+bound.
 """
 
 from __future__ import annotations
@@ -62,7 +63,20 @@ def _polynomial(s: Setting, expression: Any, text: str) -> Poly:
         if least is not None and least > 0:
             s.low[text] = least
             return Poly.symbol(text)
+    if kind == "floordiv":
+        least = _least_quotient(s, *(polynomial(s, part) for part in parts))
+        if least >= 1:
+            s.low[text] = least
+            return Poly.symbol(text)
     return Poly.symbol(f"?{text}")
+
+
+def _least_quotient(s: Setting, a: Poly, b: Poly) -> Fraction:
+    """Return a lower bound of the largest integer at most a / b, or 0."""
+    most = s.largest(-a)
+    if most is None or most > 0 or b.number is None or b.number <= 0:
+        return Fraction(0)
+    return Fraction(-most // b.number)
 
 
 def clipped_span(s: Setting, expression: Any) -> tuple[Fraction, Fraction] | None:

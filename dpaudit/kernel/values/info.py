@@ -25,15 +25,17 @@ from operator import mul
 from typing import Any
 
 from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Bounds, Poly, times, total, upper_root
-from dpaudit.kernel.values.views import PUBLIC_VIEW, Support, View
+from dpaudit.kernel.values.views import PUBLIC_VIEW, End, Support, View
 
 __all__ = [
     "Constants",
+    "End",
     "Guard",
     "Info",
     "RefusedStepError",
     "Setting",
     "Support",
+    "at_or_before",
     "disjoint",
     "fit",
     "flat",
@@ -254,7 +256,7 @@ def union(left: Support, right: Support) -> Support:
     """Return the records in either support. Adjacent ranges are merged, to keep loops over records short."""
     if left is None or right is None:
         return None
-    merged: list[tuple[int, int | None, int]] = list(left)
+    merged: list[tuple[End, End, int]] = list(left)
     for part in right:
         if part in merged:
             continue
@@ -274,13 +276,30 @@ def disjoint(left: Support, right: Support) -> bool:
     return not any(_meet(a, b) for a in left for b in right)
 
 
-def _meet(a: tuple[int, int | None, int], b: tuple[int, int | None, int]) -> bool:
-    """Return False only if two ranges provably have no common position."""
-    if (a[1] is not None and a[1] <= max(a[0], b[0])) or (b[1] is not None and b[1] <= max(a[0], b[0])):
+def at_or_before(left: End, right: End) -> bool:
+    """Return whether ``left <= right`` is proved for every number of records N >= 1.
+
+    Proof: rounding down is monotone, so it suffices that (a N + b) / c <= (u N + v) / w. The difference times
+    c w is linear in N. It is at least 0 for every N >= 1 if its slope and its value at N = 1 are.
+    """
+    if left is None or right is None:
         return False
-    if a[1] is None or b[1] is None:
+    a, b, c = left if isinstance(left, tuple) else (0, left, 1)
+    u, v, w = right if isinstance(right, tuple) else (0, right, 1)
+    slope, rest = u * c - a * w, v * c - b * w
+    return slope >= 0 and slope + rest >= 0
+
+
+def _meet(a: tuple[End, End, int], b: tuple[End, End, int]) -> bool:
+    """Return False only if two ranges provably have no common position."""
+    if any(at_or_before(one[1], other) for one, other in ((a, a[0]), (a, b[0]), (b, b[0]), (b, a[0]))):
+        return False
+    fixed = [
+        range(start, stop, step) for start, stop, step in (a, b) if type(start) is int and type(stop) is int
+    ]
+    if len(fixed) < 2:
         return True
-    short, other = sorted((range(a[0], a[1], a[2]), range(b[0], b[1], b[2])), key=len)
+    short, other = sorted(fixed, key=len)
     if len(short) > 100_000:
         return True
     return any(position in other for position in short)

@@ -15,11 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, cast
 
 from dpaudit.kernel.values.costs import Cost, maximal, total_of
 from dpaudit.kernel.values.expressions import polynomial
-from dpaudit.kernel.values.info import Guard, Info, Setting, Support, flat, magnitude, need
+from dpaudit.kernel.values.info import Guard, Info, Setting, Support, disjoint, flat, magnitude, need
 from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, times
 from dpaudit.kernel.values.shares import share_cost
 from dpaudit.kernel.values.tables import k_ary_cost, table_ratio
@@ -332,9 +332,11 @@ def _by_position(s: Setting, parts: Sequence[Part]) -> list[list[Part]]:
     """
     if s.group != 1 or s.length_is_private or any(part.support is None for part in parts):
         return [list(parts)]
+    if any(type(end) is tuple for part in parts for piece in part.support or () for end in piece[:2]):
+        return _that_meet(parts)
     ends = {0}
     for part in parts:
-        for start, stop, step in part.support or ():
+        for start, stop, step in _fixed(part):
             if step != 1:
                 return _by_each_position(parts)
             ends |= {start} | ({stop} if stop is not None else set())
@@ -343,18 +345,49 @@ def _by_position(s: Setting, parts: Sequence[Part]) -> list[list[Part]]:
     return [[parts[k] for k in affected] for affected in sets]
 
 
+def _that_meet(parts: Sequence[Part]) -> list[list[Part]]:
+    """Return the largest sets of releases whose supports meet in pairs.
+
+    The releases that one position affects all meet in pairs there, so they are a subset of a returned set.
+    The sets are the maximal cliques of a graph, which the algorithm of Bron and Kerbosch (1973) enumerates.
+    """
+    meets = [
+        {j for j, other in enumerate(parts) if j != k and not disjoint(part.support, other.support)}
+        for k, part in enumerate(parts)
+    ]
+    found: list[list[Part]] = []
+    pending: list[tuple[set[int], set[int], set[int]]] = [(set(), set(range(len(parts))), set())]
+    while pending:
+        chosen, candidates, done = pending.pop()
+        if not candidates:
+            found += [] if done else [[parts[k] for k in sorted(chosen)]]
+            continue
+        if len(found) + len(pending) > 10_000:
+            return [list(parts)]
+        pivot = max(sorted(candidates | done), key=lambda k: len(candidates & meets[k]))
+        for k in sorted(candidates - meets[pivot]):
+            pending.append((chosen | {k}, candidates & meets[k], done & meets[k]))
+            candidates, done = candidates - {k}, done | {k}
+    return found
+
+
 def _by_each_position(parts: Sequence[Part]) -> list[list[Part]]:
-    last = max((stop or start + 1 for part in parts for start, stop, _ in part.support or ()), default=0)
-    if last > 20_000 or any(stop is None for part in parts for _, stop, _ in part.support or ()):
+    last = max((stop or start + 1 for part in parts for start, stop, _ in _fixed(part)), default=0)
+    if last > 20_000 or any(stop is None for part in parts for _, stop, _ in _fixed(part)):
         return [list(parts)]
     sets = {tuple(k for k, part in enumerate(parts) if _affects(part, place)) for place in range(last)}
     return [[parts[k] for k in affected] for affected in sets]
 
 
+def _fixed(part: Part) -> tuple[tuple[int, int | None, int], ...]:
+    """Return the ranges of a part's records, of which no end depends on the number of records."""
+    return cast("tuple[tuple[int, int | None, int], ...]", part.support or ())
+
+
 def _affects(part: Part, place: int) -> bool:
     return any(
         start <= place and (stop is None or place < stop) and (place - start) % step == 0
-        for start, stop, step in part.support or ()
+        for start, stop, step in _fixed(part)
     )
 
 

@@ -45,14 +45,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CHANGED_USER", "PUBLIC_VIEW", "Support", "View", "read_view"]
+__all__ = ["CHANGED_USER", "PUBLIC_VIEW", "End", "Support", "View", "read_view"]
 
 PUBLIC, NOBODY = "public", "nobody"
 CHANGED_USER = "user-whose-data-changed"
 USER = re.compile(r"user-(0|[1-9]\d{0,8})", re.ASCII)
 
+#: An end of a range of records: a position, ``None`` for the number of records N, or (a, b, c) for the
+#: largest integer at most (a N + b) / c, such as (1, 0, 2) for ``n // 2``.
+End = int | tuple[int, int, int] | None
 #: A superset of the records that a value depends on: ranges (start, stop, step), or ``None`` for all records.
-Support = tuple[tuple[int, int | None, int], ...] | None
+#: An end that depends on the number of records requires step 1.
+Support = tuple[tuple[End, End, int], ...] | None
 
 
 @dataclass(frozen=True)
@@ -91,10 +95,13 @@ class View:
         return found is not None and _only(support, int(found.group(1)))
 
 
-def _only(support: Sequence[tuple[int, int | None, int]], record: int) -> bool:
-    """Return whether a support holds no record but this one."""
+def _only(support: Sequence[tuple[End, End, int]], record: int) -> bool:
+    """Return whether a support provably holds no record but this one."""
     return all(
-        stop is not None and step >= 1 and (stop <= start or (start == record and stop <= start + step))
+        isinstance(start, int)
+        and isinstance(stop, int)
+        and step >= 1
+        and (stop <= start or (start == record and stop <= start + step))
         for start, stop, step in support
     )
 

@@ -198,6 +198,11 @@ class Containers(Places):
         if isinstance(inner, Raised | Running | Function | Bound | Lazy | DictView | Accepted):
             run.refuse(f"the attribute {name!r} of a function, exception or iterator is not supported")
         if name in METHODS or name in ("shape", "size", "ndim", "T", "dtype"):
+            if run.untyped and isinstance(inner, Symbol) and shape_of(value) in ((), None):
+                run.refuse(
+                    f"the attribute {name!r} of a number that may be of Python or of numpy, depending on the"
+                    " data (use np.maximum, np.minimum and np.sum instead of max, min and loops)"
+                )
             if is_python_number(value):
                 run.refuse(
                     f"a Python number has no attribute {name!r} (only arrays and numpy numbers have it)"

@@ -23,6 +23,7 @@ from dpaudit.prover.values.operations import (
     content,
     truth,
 )
+from dpaudit.prover.values.record_loops import follows_loop, follows_sum
 from dpaudit.prover.values.run import ProgramRaisedError
 from dpaudit.prover.values.scopes import (
     MAX_DEPTH,
@@ -69,6 +70,10 @@ class Interpreter(Generators):
         if isinstance(inner, Class | Instance | Method):
             return self.call_object(inner, arguments, options)
         return self.run.refuse(f"{name_of(inner)} cannot be called")
+
+    def _of_Call(self, node: ast.Call, scope: Scope) -> Any:
+        found = follows_sum(self, node, scope)
+        return super()._of_Call(node, scope) if found is None else found
 
     def _listed(self, value: Any) -> Any:
         inner = content(value)
@@ -224,7 +229,10 @@ class Interpreter(Generators):
         self.block(node.orelse, scope)
 
     def _do_For(self, node: ast.For, scope: Scope) -> None:
-        for item in self.iterate(self.evaluate(node.iter, scope)):
+        items = self.evaluate(node.iter, scope)
+        if follows_loop(self, node, items, scope):
+            return
+        for item in self.iterate(items):
             self.assign(node.target, item, scope)
             if self._once(node.body, scope):
                 return

@@ -21,6 +21,7 @@ from dpaudit.prover.values.operations import (
 )
 from dpaudit.prover.values.run import Run, text_of
 from dpaudit.prover.values.samples import apply
+from dpaudit.prover.values.slices import is_by_size, length_of_slice, part_of, sliced
 from dpaudit.prover.values.values import (
     Array,
     Draw,
@@ -75,6 +76,9 @@ def shape_value(run: Run, value: Any) -> tuple[Any, ...]:
     """Return ``value.shape``, whose extents are numbers, public sizes or private counts."""
     inner = content(value)
     if isinstance(inner, Filtered):
+        ends = part_of(run, inner.mask)
+        if ends is not None:
+            return (length_of_slice(run, ends), *(extent_value(run, n) for n in inner.base.shape[1:]))
         return (mask_count(run, inner.mask), *(extent_value(run, n) for n in inner.base.shape[1:]))
     if isinstance(inner, Private) and inner.info.records and run.s.length_is_private:
         return (count_of(run, inner), *(extent_value(run, n) for n in inner.shape[1:]))
@@ -89,6 +93,9 @@ def shape_value(run: Run, value: Any) -> tuple[Any, ...]:
 def zeroed(run: Run, filtered: Filtered) -> Private:
     """Return the unfiltered rows, with 0 in the rows that the filter drops."""
     mask, base = filtered.mask, filtered.base
+    ends = part_of(run, mask)
+    if ends is not None:
+        return run.step("part", [base], ends)
     if len(base.shape) > 1:
         shape = (mask.shape[0], *(1,) * (len(base.shape) - 1))
         mask = run.step("reshape", [mask], {"shape": shape, "records": 1})
@@ -419,8 +426,11 @@ def _of_filtered(run: Run, inner: Filtered, keys: tuple[Any, ...]) -> Any:
     if len(keys) == 1 and isinstance(first, Filtered):
         if first.mask.node != inner.mask.node or first.base.info.kind != "b":
             run.refuse("the mask belongs to other rows than the filtered array")
-        both = run.step("and", [inner.mask, first.base])
-        return Array(Filtered(inner.base, both))
+        ends, chosen, base = part_of(run, inner.mask), first.base, inner.base
+        if ends is not None:  # other rows count as 0, so that only the records of the slice matter
+            chosen, base = run.step("part", [chosen], ends), zeroed(run, inner)
+        both = run.step("and", [inner.mask, chosen])
+        return Array(Filtered(base, both))
     if isinstance(first, slice) and first == slice(None) and len(keys) > 1:
         return Array(Filtered(content(index(run, Array(inner.base), keys)), inner.mask))
     return run.refuse("a filtered array cannot be indexed: its length depends on the data")
@@ -441,6 +451,8 @@ def _of_private(run: Run, value: Any, inner: Private, keys: tuple[Any, ...]) -> 
         place = next(k for k, one in enumerate(keys) if one is Ellipsis)
         used = sum(one is not None and one is not Ellipsis for one in keys)
         keys = (*keys[:place], *(slice(None),) * (len(inner.shape) - used), *keys[place + 1 :])
+    if is_by_size(run, inner, keys):
+        return sliced(run, inner, keys)
     if any(isinstance(content(one), Public) for one in keys):
         return _by_place(run, inner, keys)
     if any(isinstance(content(one), np.ndarray | list | bool | np.bool_) for one in keys):

@@ -29,6 +29,7 @@ from dpaudit.prover.values.operations import (
 )
 from dpaudit.prover.values.run import Run, exact
 from dpaudit.prover.values.samples import apply
+from dpaudit.prover.values.slices import part_of
 from dpaudit.prover.values.values import (
     Array,
     Choice,
@@ -377,6 +378,13 @@ def mean_rule(run: Run, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
     if isinstance(inner, list | tuple):
         a = new_array_rule(run, inner)
         inner = content(a)
+    if isinstance(inner, Filtered) and part_of(run, inner.mask) is not None and axis in (None, 0):
+        if keepdims or len(inner.base.shape) > (1 if axis is None else 2):
+            run.refuse("the mean of a slice that depends on the number of records requires one axis")
+        if inner.base.info.kind != "f":
+            inner = Filtered(run.step("cast", [inner.base], {"kind": "f", "python": False}), inner.mask)
+        total = run.step("sum", [zeroed(run, inner)], {"axes": (0,)})
+        return run.value(run.step("div", [total, shape_value(run, Array(inner))[0]]))
     if isinstance(inner, Filtered):
         run.refuse(
             "the mean of a filtered array is not supported: its length is private (release a sum and a count)"
@@ -728,15 +736,10 @@ def sorted_vector_rule(run: Run, a: Any, axis: Any = -1) -> Any:
 
 
 def cumsum_rule(run: Run, a: Any, axis: Any = None) -> Any:
-    """Follow ``np.cumsum`` of a vector of fixed length."""
+    """Follow ``np.cumsum`` of a vector of public length."""
     value = run.lift(a)
-    if (
-        axis not in (None, 0)
-        or len(value.shape) != 1
-        or not isinstance(value.shape[0], int)
-        or run.s.length_is_private
-    ):
-        run.refuse("np.cumsum requires a vector of fixed length (declare size=n)")
+    if axis not in (None, 0) or len(value.shape) != 1 or run.s.length_is_private:
+        run.refuse("np.cumsum requires a vector whose length is public")
     return run.value(run.step("cumsum", [value]))
 
 

@@ -55,6 +55,7 @@ __all__ = [
     "expression_of",
     "function_of",
     "is_plain",
+    "is_python_number",
     "public_of",
     "published",
     "settle",
@@ -240,6 +241,7 @@ def _public_binary(run: Run, op: str, a: Any, b: Any) -> Any:
         kind = _higher(kinds)
     expression: Any = [op, expression_of(run, a), expression_of(run, b)]
     scalar = shape == () and op in ("add", "sub", "mul", "div")
+    scalar = scalar or (shape == () and op == "floordiv" and kinds == ["i", "i"] and type(b) is int and b > 0)
     if not scalar:
         expression = ["function", *expression]
     python = _is_python(a) and _is_python(b)

@@ -101,6 +101,8 @@ class Record:
     #: Sample values of steps that depend on the data alone. They are equal on all paths and checked once.
     samples: dict[int, Samples] = field(default_factory=dict)
     verified: set[tuple[int, str]] = field(default_factory=set)
+    #: The ends of slices that depend on the number of records, by the step of their mask.
+    slices: dict[int, dict[str, Any]] = field(default_factory=dict)
     #: The interpreter's steps over all finished runs.
     steps: int = 0
     #: Nodes of plain numbers, by type and value.
@@ -168,6 +170,8 @@ class Run:
         self.whole = WholeNumbers()
         self.generator: Any = None  # set for a run on real data
         self.refused: NotFollowedError | None = None
+        #: Whether a number may be of Python or of numpy, depending on the data, such as max(x, 0).
+        self.untyped = False
 
     # Refusals.
 
@@ -242,6 +246,9 @@ class Run:
             return apply(lambda a: _scalar(np.reshape(a, self.worlds.shape(params["shape"], side))), *values)
         if op == "rows":
             return apply(lambda a: a[params["start"] : params["stop"] : params["step"]], *values)
+        if op == "part":
+            ends = [self.worlds.end(params[name], side) for name in ("start", "stop")]
+            return apply(lambda a: _within(a, *ends), *values)
         if op == "pick":
             lead = self.record.infos[ids[0]].records if params["inside"] else 0
             return apply(lambda a: _picked(a, params, lead), *values)
@@ -609,6 +616,13 @@ def _scaled(op: str, ids: Sequence[int], infos: Sequence[Info]) -> tuple[int, Fr
 
 def _scalar(array: Any) -> Any:
     return array if array.shape else array[()]
+
+
+def _within(a: Any, start: int | None, stop: int | None) -> Any:
+    """Return a copy of the array with 0 in all rows but those from start to stop."""
+    found = np.zeros_like(a)
+    found[start:stop] = a[start:stop]
+    return found
 
 
 def _picked(a: Any, params: dict[str, Any], lead: int) -> Any:

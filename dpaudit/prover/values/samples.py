@@ -100,6 +100,10 @@ class Worlds:
         """Return a shape with the number of records on one side."""
         return tuple(n if isinstance(n, int) else int(n.at({"N": Fraction(self.sizes[side])})) for n in shape)
 
+    def end(self, end: Sequence[int] | None, side: int) -> int | None:
+        """Return the end (a, b, c) of a slice, the largest integer at most (a N + b) / c, on one side."""
+        return None if end is None else (end[0] * self.sizes[side] + end[1]) // end[2]
+
     def check(self, op: str, info: Info, samples: Sequence[Any]) -> None:
         """Compare the sample values of one step with its derived info.
 

@@ -71,6 +71,7 @@ class Pair:
             "sub": lambda: a - b,
             "mul": lambda: a * b,
             "div": lambda: a / b,
+            "floordiv": lambda: Fraction(a // b),
             "maximum": lambda: max(a, b),
         }[kind]()
 
@@ -267,6 +268,7 @@ COMPUTED: dict[str, Callable[..., Any]] = {
     "softmax": _always(lambda e, total: e / total),
     "gather": _always(lambda place, *rows: np.stack(rows)[place]),
 }
+COMPUTED["part"] = lambda p, pair, side, a: _part(p, pair, side, a)
 COMPUTED["rows"] = lambda p, pair, side, a: a[p["start"] : p["stop"] : p["step"]]
 
 
@@ -292,10 +294,23 @@ def inside(guard: Any, value: float) -> bool:
     return bool(below and above)
 
 
-def depends(support: Any, record: int) -> bool:
+def end_at(end: Any, size: int) -> Any:
+    """Return an end of a range of records for a number of records."""
+    return (end[0] * size + end[1]) // end[2] if isinstance(end, tuple | list) else end
+
+
+def depends(support: Any, record: int, size: int) -> bool:
     if support is None:
         return True
-    return any(a <= record and (b is None or record < b) and (record - a) % by == 0 for a, b, by in support)
+    ranges = [(end_at(a, size), end_at(b, size), by) for a, b, by in support]
+    return any(a <= record and (b is None or record < b) and (record - a) % by == 0 for a, b, by in ranges)
+
+
+def _part(p: Any, pair: Pair, side: int, a: Any) -> Any:
+    start, stop = (end_at(p[name], pair.sizes[side]) for name in ("start", "stop"))
+    found = np.zeros_like(a)
+    found[start:stop] = a[start:stop]
+    return found
 
 
 class Fuzz:
@@ -354,7 +369,18 @@ class Fuzz:
         """Return one declared column of the records."""
         r = self.r
         inner: tuple[int, ...] = r.choice([(), (), (), (1,), (2,), (3,), (3,), (2, 2)])
-        forms = ["interval", "interval", "integers", "bits", "truth", "ball", "ball", "half", "free"]
+        forms = [
+            "interval",
+            "interval",
+            "integers",
+            "bits",
+            "truth",
+            "ball",
+            "ball",
+            "one-hot",
+            "half",
+            "free",
+        ]
         form = self.given[2] or r.choice(forms)
         low, high, ball, kind = None, None, None, "f"
         if form in ("interval", "integers"):
@@ -367,6 +393,9 @@ class Fuzz:
         elif form == "ball":
             ball = [r.choice("12"), str(r.choice([Fraction(1, 2), Fraction(1), Fraction(2)]))]
             low = Fraction(0) if r.random() < 0.3 else None
+        elif form == "one-hot":
+            inner, kind, low, high = (r.choice([1, 2, 3]),), "i", Fraction(0), Fraction(1)
+            ball = ["one-hot", "1"]
         elif form == "half":
             low, high = r.choice([(Fraction(0), None), (None, Fraction(1)), (Fraction(1, 4), None)])
         count = Poly.symbol("N") if self.s.size is None else self.s.size
@@ -407,6 +436,8 @@ class Fuzz:
         count = math.prod(inner)
         if ball is not None:
             norm, radius = ball[0], float(Fraction(ball[1]))
+            if norm == "one-hot":
+                return np.eye(count)[r.randrange(count)]
             way = r.choice(["corner", "corner", "zero", "any"])
             v = np.zeros(count)
             if way == "corner":
@@ -591,7 +622,7 @@ class Fuzz:
             still = [
                 k
                 for k, pair in enumerate(pairs)
-                if record not in pair.changed or not depends(info.support, record)
+                if record not in pair.changed or not depends(info.support, record, pair.sizes[0])
             ]
             if still and np.abs(rows[still, place]).max() > TOLERANCE:
                 raise no(f"row {place} of an unchanged record moves")
@@ -617,7 +648,11 @@ class Fuzz:
             raise no("a public value differs between the sides")
         if self.s.length_is_private or not info.private:
             return
-        still = [k for k, pair in enumerate(pairs) if not any(depends(info.support, c) for c in pair.changed)]
+        still = [
+            k
+            for k, pair in enumerate(pairs)
+            if not any(depends(info.support, c, pair.sizes[0]) for c in pair.changed)
+        ]
         if still and np.abs(rows[still]).max() > TOLERANCE:
             raise no("support: a record that is not in it changes the value")
 
@@ -740,6 +775,8 @@ class Fuzz:
             return ["outcome", r.randrange(3)]
         if kind == "number" or (kind == "size" and self.s.length_is_private):
             return whole
+        if kind == "size" and r.random() < 0.4:
+            return ["floordiv", r.choice([["size"], ["mul", ["size"], ["number", "2"]]]), ["number", "3"]]
         if kind == "size":
             return ["size"]
         if kind == "maximum":
@@ -870,6 +907,12 @@ class Fuzz:
             return self.reshape(self.some())
         if op == "rows":
             return self.rows(self.some(lambda info: info.records == 1))
+        if op == "part":
+            ends = [(r.randint(0, 2), r.randint(-2, 2), r.randint(1, 4)) for _ in range(2)]
+            stop = r.choice([None, ends[1], ends[1]])
+            return self.step(
+                op, [self.some(lambda info: info.records == 1)], {"start": ends[0], "stop": stop}
+            )
         if op == "pick":
             return self.pick(self.some(lambda info: bool(info.shape)))
         if op == "stack":
@@ -1095,8 +1138,20 @@ class Fuzz:
         if clipped.info.records:
             self.ready("sum", [clipped], {"axes": tuple(range(clipped.info.records))})
 
+    def parts(self, a: Value) -> None:
+        """Sum adjacent parts of the records, and combine the sums."""
+        end = (1, self.r.randint(0, 1), self.r.randint(2, 3))
+        stop, start = self.r.choice([(end, end), (end, (1, 1, 2)), ((1, 0, 1), (0, 1, 1))])
+        ends = [((0, 0, 1), stop), (start, None)]
+        some = [self.ready("part", [a], {"start": b, "stop": e}) for b, e in ends]
+        sums = [self.ready("sum", [part], {"axes": (0,)}) for part in some]
+        self.ready(self.r.choice(["add", "sub", "mul"]), sums, {})
+
     def p_slices(self) -> None:
         a = self.some(lambda info: info.records == 1)
+        if not isinstance(a.info.shape[0], int) and self.r.random() < 0.7:
+            self.parts(a)
+            return
         if (
             self.r.random() < 0.3
             and isinstance(a.info.shape[0], int)

@@ -11,7 +11,7 @@ import pytest
 
 from dpaudit import PrivacyAudit, PureDP, Records, Suite, Table
 from dpaudit.core.claims import ApproxDP, GaussianDP, Unit, ZeroConcentratedDP
-from dpaudit.core.data import Anything, Ball, Categories, Integers, Interval, declared
+from dpaudit.core.data import Anything, Ball, Categories, Integers, Interval, OneHot, declared
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.evidence import ProgramProof, evidence_from_json
 from dpaudit.core.suite import Group, Run
@@ -58,6 +58,7 @@ DECLARATIONS: list[Records | Table] = [
     Records(Interval(-1, 1), width=3),
     Records(Ball(1, 3)),
     Records(Ball(1, 3, norm=1)),
+    Records(OneHot(3)),
     Records(Integers(0, 1)),
     Records(Integers(0, 1, bits=True)),
     Records(Anything()),
