@@ -52,4 +52,112 @@ NOT_PROVED: dict[tuple[str, str], str] = {
         "not followed: rng.geometric is not supported (use one of laplace, normal, gumbel, exponential, "
         "standard_normal, random, uniform, integers, choice)"
     ),
+    ("libraries/diffprivlib_var", "every N"): (
+        "not followed: the scale of the noise must be provably positive (clip it from below)"
+    ),
+    ("libraries/diffprivlib_quantile", "N"): (
+        "not followed: np.concatenate is not supported for private values"
+    ),
+    ("libraries/diffprivlib_quantile", "every N"): (
+        "not followed: np.concatenate is not supported for private values"
+    ),
+    ("libraries/diffprivlib_pca", "N"): (
+        "not followed: a loop over an array requires a fixed length (declare size=n, or use whole arrays)"
+    ),
+    ("libraries/diffprivlib_pca", "every N"): (
+        "not followed: a loop over an array requires a fixed length (declare size=n, or use whole arrays)"
+    ),
+    ("libraries/diffprivlib_pca_symmetric_noise", "N"): (
+        "not followed: a released value of unknown shape or type is combined with a private value"
+    ),
+    ("libraries/diffprivlib_pca_symmetric_noise", "every N"): (
+        "not followed: a released value of unknown shape or type is combined with a private value"
+    ),
+    ("libraries/diffprivlib_kmeans", "N"): (
+        "not followed: a released value of unknown shape or type is combined with a private value"
+    ),
+    ("libraries/diffprivlib_kmeans", "every N"): (
+        "not followed: a released value of unknown shape or type is combined with a private value"
+    ),
+    ("libraries/logistic_output_perturbation", "N"): (
+        "not followed: a product of two private arrays must be a sum over records (write X.T @ Y, or a "
+        "sum of products)"
+    ),
+    ("libraries/logistic_output_perturbation", "every N"): (
+        "not followed: a product of two private arrays must be a sum over records (write X.T @ Y, or a "
+        "sum of products)"
+    ),
+    ("libraries/diffprivlib_standard_scaler", "N"): (
+        "not followed: np.var requires the default axis, and ddof 0 or 1"
+    ),
+    ("libraries/diffprivlib_standard_scaler", "every N"): (
+        "not followed: np.var requires the default axis, and ddof 0 or 1"
+    ),
+    ("libraries/opendp_count_by_categories", "N"): ("the derived bound 2 is above the claim."),
+    ("libraries/opendp_count_by_categories", "every N"): ("the derived bound 2 is above the claim."),
+    ("libraries/opendp_count_by_categories_where", "N"): (
+        "not followed: np.bincount requires integers from 0 to 3, otherwise its length depends on the data"
+    ),
+    ("libraries/opendp_count_by_categories_where", "every N"): (
+        "not followed: np.bincount requires integers from 0 to 3, otherwise its length depends on the data"
+    ),
+    ("libraries/opendp_randomized_response", "N"): (
+        "not followed: integer arithmetic requires bounded integers, otherwise int64 may overflow"
+    ),
+    ("libraries/opendp_randomized_response", "every N"): (
+        "not followed: integer arithmetic requires bounded integers, otherwise int64 may overflow"
+    ),
+    ("libraries/partition_selection", "N"): (
+        "not followed: a branch depends on a private value (instead of if, while, and, or, not, write "
+        "np.where, np.clip or a sum of comparisons such as (d > 0.5).sum())"
+    ),
+    ("libraries/partition_selection", "every N"): (
+        "not followed: a branch depends on a private value (instead of if, while, and, or, not, write "
+        "np.where, np.clip or a sum of comparisons such as (d > 0.5).sum())"
+    ),
+    ("libraries/ibm_permute_and_flip", "N"): (
+        "not followed: rng.permutation is not supported (use one of laplace, normal, gumbel, "
+        "exponential, standard_normal, random, uniform, integers, choice)"
+    ),
+    ("libraries/ibm_permute_and_flip", "every N"): (
+        "not followed: rng.permutation is not supported (use one of laplace, normal, gumbel, "
+        "exponential, standard_normal, random, uniform, integers, choice)"
+    ),
+    ("libraries/opacus_step_einsum", "N"): ("not followed: np.einsum is not supported for private values"),
+    ("libraries/opacus_step_einsum", "every N"): (
+        "not followed: np.einsum is not supported for private values"
+    ),
+    ("libraries/tensorflow_privacy_steps", "N"): (
+        "not followed: the released value may change without bound relative to its noise scale 2 (clip it)"
+    ),
+    ("libraries/tensorflow_privacy_steps", "every N"): (
+        "not followed: the released value may change without bound relative to its noise scale 2 (clip it)"
+    ),
+    ("libraries/basic_rappor", "N"): ("the derived bound 5.49306 is above the claim."),
+    ("libraries/basic_rappor", "every N"): ("the derived bound 5.49306 is above the claim."),
+    ("libraries/apple_count_mean_sketch", "N"): (
+        "not followed: this form of randomised response is not supported (write np.where(rng.random(n) <"
+        " p, d, other) with other = 1 - d or other = rng.integers(k, size=n))"
+    ),
+    ("libraries/apple_count_mean_sketch", "every N"): (
+        "not followed: this form of randomised response is not supported (write np.where(rng.random(n) <"
+        " p, d, other) with other = 1 - d or other = rng.integers(k, size=n))"
+    ),
+    ("libraries/mwem_round", "N"): (
+        "not followed: a matrix product of integers or Booleans is not supported (convert one operand to"
+        " float)"
+    ),
+    ("libraries/mwem_round", "every N"): (
+        "not followed: a matrix product of integers or Booleans is not supported (convert one operand to"
+        " float)"
+    ),
+    ("libraries/sparse_mean", "N"): (
+        "not followed: assignment to an entry requires a constant integer index"
+    ),
+    ("libraries/sparse_mean", "every N"): (
+        "not followed: assignment to an entry requires a constant integer index"
+    ),
+    ("libraries/matrix_factorisation_correlated_noise", "N"): (
+        "not followed: a private value is published without noise"
+    ),
 }

@@ -1,7 +1,7 @@
 """The programs of ShadowDP (Wang, Ding, Wang, Kifer and Zhang, PLDI 2019, Table 1), by their names there.
 
 ``coins`` forms take the queries' answers, each of which changes by at most 1 (or one of which does).
-``_numpy`` forms compute queries over records in [0, 1]. N is the number of positive answers, and epsilon is 1.
+``_numpy`` forms compute queries over records in [0, 1]. N is the number of positive answers. Epsilon is 1.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def numerical_sparse_vector_n(coins, queries):
             coins.reveal(False, site="above")
 
 
-@right({"epsilon": "10001/10000"}, ROWS, ROWSN)
+@right(E1, ROWS, ROWSN)
 def numerical_sparse_vector_numpy(data, rng):
     epsilon, n = 1.0, 3
     level, count, out = 5 + rng.laplace(0, 3 / epsilon), 0, []

@@ -240,7 +240,7 @@ def svt_34_parallel(data, rng):
 
 
 # NumericalSVT (Dwork and Roth 2014, section 3.6).
-@right({"epsilon": "10001/10000"}, ROWS, ROWSN)
+@right(E1, ROWS, ROWSN)
 def numerical_svt(data, rng):
     level = 1 + rng.laplace(scale=9 / 4)
     for answer in data.sum(axis=0):
