@@ -138,8 +138,12 @@ def summary(results: list[dict[str, Any]]) -> str:
             those = [one for one in results if one["list"] == name and one["right"] is right]
             verified = sum(one["verdict"] == "verified" for one in those)
             counts.append(f"{'right' if right else 'wrong'}: {verified} of {len(those)} verified")
-        attacked = sum(bool(one["refuted"]) for one in results if one["list"] == name and not one["right"])
-        lines.append(f"{name:9} {', '.join(counts)} ({attacked} refuted)")
+        attacked: dict[str, bool] = {}
+        for one in results:
+            if one["list"] == name and not one["right"]:
+                attacked[one["name"]] = attacked.get(one["name"], False) or bool(one["refuted"])
+        counts.append(f"wrong programs refuted: {sum(attacked.values())} of {len(attacked)}")
+        lines.append(f"{name:9} {', '.join(counts)}")
     verified = [one for one in results if one["verdict"] == "verified"]
     for quantity, unit in (("seconds", "s"), ("bytes", "B")):
         if verified:

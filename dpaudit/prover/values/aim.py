@@ -97,7 +97,7 @@ def aimed(
 
 
 def _smaller_first(left: Columns, right: Columns) -> Pair:
-    """Return the pair in the order that the rules of add-remove require: they compare with a larger dataset."""
+    """Return the smaller dataset first, which the rules of add-remove require."""
     sizes = [len(next(iter(side.values()))) for side in (left, right)]
     return (left, right) if sizes[0] <= sizes[1] else (right, left)
 
