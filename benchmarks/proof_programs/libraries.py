@@ -843,3 +843,172 @@ def matrix_factorisation_w1(data, rng):
 @wrong({"rho": "1/2"}, Records(Interval(0, 1), size=6))
 def matrix_factorisation_correlated_noise_w1(data, rng):
     return PREFIX @ data + C @ rng.normal(0, 0.5, size=6)
+
+
+# The same functions in forms that differ in one line.
+@right(E1, CAT, CATN)
+def mwem_round_of_floats(data, rng):
+    n, synthetic = len(data), np.full(5, 0.2)
+    answers = QUERIES.astype(float) @ np.bincount(data, minlength=5)
+    scores = np.abs(answers - n * (QUERIES @ synthetic))
+    weights = np.exp(scores / 4)
+    worst = rng.choice(4, p=weights / weights.sum())
+    measured = answers[worst] + rng.laplace(scale=2)
+    synthetic = synthetic * np.exp(QUERIES[worst] * (measured / n - QUERIES[worst] @ synthetic) / 2)
+    return synthetic / synthetic.sum()
+
+
+@wrong(E1, CAT, CATN)
+def mwem_round_of_floats_w1(data, rng):
+    n, synthetic = len(data), np.full(5, 0.2)
+    answers = QUERIES.astype(float) @ np.bincount(data, minlength=5)
+    scores = np.abs(answers - n * (QUERIES @ synthetic))
+    weights = np.exp(scores / 2)
+    worst = rng.choice(4, p=weights / weights.sum())
+    return worst, answers[worst] + rng.laplace(scale=2)
+
+
+@right({"rho": "1/4"}, BALL, BALLN)
+def diffprivlib_pca_of_public_moment(data, rng):
+    moment = data.T @ data + rng.normal(0, 2, size=(3, 3))
+    return np.linalg.eigh((moment + moment.T) / 2)
+
+
+@right(E2, SQUARE, SQUAREN, **AR)
+def diffprivlib_kmeans_stacked(data, rng):
+    centres = np.array([[0.25, 0.25], [0.75, 0.75]])
+    for _iteration in range(2):
+        labels = ((data[:, None, :] - centres) ** 2).sum(axis=2).argmin(axis=1)
+        moved = []
+        for k in range(2):
+            mine = data[labels == k]
+            count = max(len(mine) + rng.laplace(0, 2), 1)
+            moved.append((mine.sum(axis=0) + rng.laplace(0, 4, size=2)) / count)
+        centres = np.clip(np.stack(moved), 0, 1)
+    return centres
+
+
+@right({"epsilon": 1}, SQUARE, SQUAREN, **AR)
+def diffprivlib_kmeans_one_iteration(data, rng):
+    centres = np.array([[0.25, 0.25], [0.75, 0.75]])
+    labels = ((data[:, None, :] - centres) ** 2).sum(axis=2).argmin(axis=1)
+    moved = []
+    for k in range(2):
+        mine = data[labels == k]
+        count = max(len(mine) + rng.laplace(0, 2), 1)
+        moved.append((mine.sum(axis=0) + rng.laplace(0, 4, size=2)) / count)
+    return np.clip(np.array(moved), 0, 1)
+
+
+@right(E2, SQUARE, SQUAREN, **AR)
+def diffprivlib_kmeans_of_two_rows(data, rng):
+    first, second = np.array([0.25, 0.25]), np.array([0.75, 0.75])
+    for _iteration in range(2):
+        nearer = ((data - first) ** 2).sum(axis=1) <= ((data - second) ** 2).sum(axis=1)
+        counts = nearer.sum() + rng.laplace(0, 2), (~nearer).sum() + rng.laplace(0, 2)
+        sums = [data[chosen].sum(axis=0) + rng.laplace(0, 4, size=2) for chosen in (nearer, ~nearer)]
+        first, second = sums[0] / max(counts[0], 1), sums[1] / max(counts[1], 1)
+    return first, second
+
+
+@wrong(E2, SQUARE, SQUAREN, **AR)
+def diffprivlib_kmeans_of_two_rows_w1(data, rng):
+    first, second = np.array([0.25, 0.25]), np.array([0.75, 0.75])
+    nearer = ((data - first) ** 2).sum(axis=1) <= ((data - second) ** 2).sum(axis=1)
+    farther = ((data - first) ** 2).sum(axis=1) >= 0.1
+    return [data[chosen].sum(axis=0) + rng.laplace(0, 1, size=2) for chosen in (nearer, farther)]
+
+
+@right(E2, ROWS, ROWSN)
+def diffprivlib_standard_scaler_by_columns(data, rng):
+    n, found = len(data), []
+    for j in range(3):
+        column = np.clip(data[:, j], 0, 1)
+        mean = column.mean() + rng.laplace(0, 3 / n)
+        found.append((mean, np.sqrt(max(column.var() + rng.laplace(0, 3 / n), 1e-9))))
+    return found
+
+
+@wrong(E2, ROWS, ROWSN)
+def diffprivlib_standard_scaler_by_columns_w1(data, rng):
+    n, found = len(data), []
+    for j in range(3):
+        column = np.clip(data[:, j], 0, 1)
+        mean = column.mean()
+        found.append((mean + rng.laplace(0, 3 / n), ((column - mean) ** 2).mean() + rng.laplace(0, 1 / n)))
+    return found
+
+
+@right(E1, CAT, CATN, **AR)
+def opendp_count_by_categories_one_hot(coins, data):
+    counts = np.bincount(np.minimum(data, 3), minlength=4)
+    return [coins.release(count, DiscreteLaplace(scale=1), site="count") for count in counts]
+
+
+@right({"epsilon": "11/5"}, CAT, CATN)
+def basic_rappor_of_counts(data, rng):
+    bits = (data[:, None] == np.arange(5)).astype(int)
+    return np.where(rng.random((len(data), 5)) < 0.75, bits, 1 - bits).sum(axis=0)
+
+
+@right(E2, Records(Interval(0, 1), size=100, width=6), Records(Interval(0, 1), size=EVERY, width=6))
+def sparse_mean_by_pairs(data, rng):
+    n, sums = len(data), data.sum(axis=0)
+    chosen = np.argsort(sums + rng.laplace(scale=4, size=6))[-2:]
+    return [(k, (sums[k] + rng.laplace(scale=2)) / n) for k in chosen]
+
+
+@wrong(E2, Records(Interval(0, 1), size=100, width=6), Records(Interval(0, 1), size=EVERY, width=6))
+def sparse_mean_by_pairs_w1(data, rng):
+    sums = data.sum(axis=0)
+    chosen = np.argsort(sums + rng.laplace(scale=2, size=6))[-2:]
+    return [(k, sums[k] + rng.laplace(scale=1)) for k in chosen]
+
+
+@right({"mu": 2}, REGRESSION, REGRESSIONN)
+def tensorflow_privacy_steps_by_norm(data, rng):
+    X, y, w, clip = data["X"], data["y"], np.zeros(2), 1.0
+    for _step in range(4):
+        gradients = 2 * (X @ w - y)[:, None] * X
+        norms = np.linalg.norm(gradients, axis=1, keepdims=True)
+        clipped = gradients / np.maximum(norms / clip, 1.0)
+        w = w - 0.1 * (clipped.sum(axis=0) + rng.normal(0, 2 * clip, size=2)) / len(y)
+    return w
+
+
+@wrong({"mu": 2}, REGRESSION, REGRESSIONN)
+def tensorflow_privacy_steps_by_norm_w1(data, rng):
+    X, y, w, clip, shown = data["X"], data["y"], np.zeros(2), 1.0, []
+    for _step in range(4):
+        gradients = 2 * (X @ w - y)[:, None] * X
+        norms = np.linalg.norm(gradients, axis=1, keepdims=True)
+        clipped = gradients / np.maximum(norms / clip, 1.0)
+        w = w - 0.1 * (clipped.sum(axis=0) + rng.normal(0, clip, size=2)) / len(y)
+        shown.append(w)
+    return shown
+
+
+@wrong({"rho": "1/4"}, REGRESSION, REGRESSIONN)
+def linear_regression_by_statistics_w1(data, rng):
+    X, y = data["X"], data["y"]
+    gram = X.T @ X + rng.normal(0, 4, size=(2, 2))
+    return gram, X.T @ y + rng.normal(0, 2, size=2)
+
+
+@wrong({"rho": "1/8"}, BALL, BALLN)
+def diffprivlib_pca_symmetric_noise_w1(data, rng):
+    noise = np.triu(rng.normal(0, 2, size=(3, 3)))
+    return data.T @ data + noise + np.triu(noise, 1).T
+
+
+@wrong({"rho": "1/2"}, ROWS, ROWSN, **AR)
+def opacus_step_einsum_w1(data, rng):
+    factors = np.minimum(1.0, 1.5 / np.linalg.norm(data.sum(axis=0)))
+    return factors * np.einsum("ni->i", data) + rng.normal(0, 1.5, size=3)
+
+
+@wrong({"epsilon": "14/10"}, CAT, CATN)
+def opendp_randomized_response_w2(data, rng):
+    n = len(data)
+    other = (data + rng.integers(1, 5, size=n)) % 5
+    return np.where(rng.random(n) < 0.6, data, other)

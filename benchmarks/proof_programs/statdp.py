@@ -144,6 +144,21 @@ def svt_2_numpy(data, rng):
     return out
 
 
+# Wrong: a new threshold after each positive answer, with the noise of one.
+@wrong(E1, ALL, ALLN)
+def svt_2_w1(coins, queries):
+    level, count = 1 + coins.draw(Laplace(scale=2), site="level"), 0
+    for answer in queries:
+        if answer + coins.draw(Laplace(scale=2), site="query") >= level:
+            coins.reveal(True, site="above")
+            level = 1 + coins.draw(Laplace(scale=2), site="level")
+            count += 1
+            if count >= 2:
+                return
+        else:
+            coins.reveal(False, site="above")
+
+
 @wrong(E1, EIGHT, ALLN)
 def svt_3(coins, queries):
     level = 1 + coins.draw(Laplace(scale=2), site="level")
