@@ -7,6 +7,7 @@ sense, at every size), and whether the program is right. The functions are not f
 from __future__ import annotations
 
 from benchmarks.proof_programs.checkdp import CHECKDP
+from benchmarks.proof_programs.idioms import IDIOMS
 from benchmarks.proof_programs.libraries import LIBRARIES
 from benchmarks.proof_programs.not_proved import NOT_PROVED
 from benchmarks.proof_programs.ordinary import ORDINARY
@@ -16,5 +17,5 @@ from benchmarks.proof_programs.statdp import STATDP
 
 __all__ = ["LISTS", "NOT_PROVED", "PROGRAMS", "Program", "Queries"]
 
-LISTS = (ORDINARY, CHECKDP, SHADOWDP, STATDP, LIBRARIES)
+LISTS = (ORDINARY, CHECKDP, SHADOWDP, STATDP, LIBRARIES, IDIOMS)
 PROGRAMS: list[Program] = [program for one in LISTS for program in one.programs]

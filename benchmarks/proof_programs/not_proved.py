@@ -172,4 +172,63 @@ NOT_PROVED: dict[tuple[str, str], str] = {
     ("libraries/diffprivlib_kmeans_of_two_rows", "every N"): ("the derived bound 4 is above the claim."),
     ("libraries/basic_rappor_of_counts", "N"): ("the derived bound 5.49306 is above the claim."),
     ("libraries/basic_rappor_of_counts", "every N"): ("the derived bound 5.49306 is above the claim."),
+    ("idioms/count_in_a_loop", "N"): (
+        "not followed: a branch depends on a private value (instead of if, while, and, or, not, write "
+        "np.where, np.clip or a sum of comparisons such as (d > 0.5).sum())"
+    ),
+    ("idioms/count_in_a_loop", "every N"): (
+        "not followed: a loop over an array requires a fixed length (declare size=n, or use whole arrays)"
+    ),
+    ("idioms/count_in_a_generator", "N"): (
+        "not followed: a branch depends on a private value (instead of if, while, and, or, not, write "
+        "np.where, np.clip or a sum of comparisons such as (d > 0.5).sum())"
+    ),
+    ("idioms/count_in_a_generator", "every N"): (
+        "not followed: a loop over an array requires a fixed length (declare size=n, or use whole arrays)"
+    ),
+    ("idioms/counts_in_a_list", "N"): (
+        "not followed: a loop over a private number of records is not supported (use whole arrays)"
+    ),
+    ("idioms/counts_in_a_list", "every N"): (
+        "not followed: a loop over a private number of records is not supported (use whole arrays)"
+    ),
+    ("idioms/randomised_response_in_a_comprehension", "N"): (
+        "not followed: a private value is published without noise"
+    ),
+    ("idioms/randomised_response_in_a_comprehension", "every N"): (
+        "not followed: a loop over an array requires a fixed length (declare size=n, or use whole arrays)"
+    ),
+    ("idioms/randomised_response_by_flips", "N"): (
+        "not followed: integer arithmetic requires bounded integers, otherwise int64 may overflow"
+    ),
+    ("idioms/randomised_response_by_flips", "every N"): (
+        "not followed: integer arithmetic requires bounded integers, otherwise int64 may overflow"
+    ),
+    ("idioms/gradients_in_a_comprehension", "N"): (
+        "not followed: a loop over a private number of records is not supported (use whole arrays)"
+    ),
+    ("idioms/gradients_in_a_comprehension", "every N"): (
+        "not followed: a loop over a private number of records is not supported (use whole arrays)"
+    ),
+    ("idioms/gradients_in_a_loop", "N"): (
+        "not followed: a loop over a private number of records is not supported (use whole arrays)"
+    ),
+    ("idioms/gradients_in_a_loop", "every N"): (
+        "not followed: a loop over a private number of records is not supported (use whole arrays)"
+    ),
+    ("idioms/sampled_gradients", "N"): ("not followed: the size of the noise is private"),
+    ("idioms/sampled_gradients", "every N"): ("not followed: the size of the noise is private"),
+    ("idioms/sampled_rows", "N"): ("not followed: the size of the noise is private"),
+    ("idioms/sampled_rows", "every N"): ("not followed: the size of the noise is private"),
+    ("idioms/table_by_histogram", "N"): (
+        "not followed: numpy.histogram2d refers to histogram2d, which is not supported"
+    ),
+    ("idioms/table_by_histogram", "every N"): (
+        "not followed: numpy.histogram2d refers to histogram2d, which is not supported"
+    ),
+    ("idioms/table_by_comparison_disjoint", "N"): ("the derived bound 3 is above the claim."),
+    ("idioms/table_by_comparison_disjoint", "every N"): ("the derived bound 3 is above the claim."),
+    ("idioms/noisy_max_by_list", "N"): ("not followed: the method 'index' of a list is not supported"),
+    ("idioms/noisy_max_by_list", "every N"): ("not followed: the method 'index' of a list is not supported"),
+    ("idioms/covariance_by_numpy", "N"): ("not followed: numpy.cov refers to cov, which is not supported"),
 }
