@@ -1,4 +1,4 @@
-"""Other ways in which users write these mechanisms: loops over records, formulas of sigma, tables, sampling."""
+"""Other ways in which users write these mechanisms: loops over records, formulas of sigma, samples, tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from benchmarks.proof_programs.registry import List
-from dpaudit.core.data import EVERY, Anything, Integers, Interval, Records, Table
+from dpaudit.core.data import EVERY, Anything, Integers, Records, Table
 
 __all__ = ["IDIOMS"]
 
