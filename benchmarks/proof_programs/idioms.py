@@ -1,4 +1,4 @@
-"""Other ways in which users write these mechanisms: loops over records, formulas of sigma, samples, tables."""
+"""Other ways in which users write these mechanisms: loops over records, formulas of sigma, tables."""
 
 from __future__ import annotations
 
