@@ -79,7 +79,7 @@ def aimed(
         The interpreter contradicts numpy or CPython.
     """
     until = time.monotonic() + seconds
-    known = [(_columns(data, left), _columns(data, right)) for left, right in pairs]
+    known = [_smaller_first(_columns(data, left), _columns(data, right)) for left, right in pairs]
     candidates = [*known, *_at_other_positions(known, data, claim.adjacency)][:MAX_PAIRS]
     try:
         costs, line, numbers = _costs(program, claim, data, candidates, files, until)
@@ -95,6 +95,12 @@ def aimed(
     order = sorted(range(len(candidates)), key=lambda k: -costs[k])
     best = [candidates[k] for k in order if costs[k] > 0][:most]
     return Aimed([(data.build(left), data.build(right)) for left, right in best], line if best else "")
+
+
+def _smaller_first(left: Columns, right: Columns) -> Pair:
+    """Return the smaller dataset first, which the rules of add-remove require."""
+    sizes = [len(next(iter(side.values()))) for side in (left, right)]
+    return (left, right) if sizes[0] <= sizes[1] else (right, left)
 
 
 def _columns(data: Records | Table, built: Any) -> Columns:

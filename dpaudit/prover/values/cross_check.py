@@ -235,7 +235,8 @@ def _outside(value: Any) -> Any:
     if isinstance(inner, Series):
         return _outside(inner.value)
     if isinstance(inner, list | tuple):
-        return type(inner)(_outside(item) for item in inner)
+        make = getattr(inner, "_make", type(inner))  # a named tuple, such as the result of np.linalg.eigh
+        return make(_outside(item) for item in inner)
     if isinstance(inner, dict):
         return {key: _outside(item) for key, item in inner.items()}
     return inner

@@ -1,71 +1,19 @@
-"""Mechanisms as users write them in numpy, each with wrong versions that a proof must reject.
-
-``PROGRAMS`` lists them: a name, the function, the claim, the declarations of its data (at one size and, if it
-makes sense, at every size), and whether it is right. The functions are not for use: the prover reads them.
-"""
+"""Mechanisms as users write them in numpy, each with wrong versions that a proof must reject."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
+from benchmarks.proof_programs.registry import List
 from dpaudit.core.data import EVERY, Anything, Ball, Integers, Interval, Records, Table
 from dpaudit.distributions import DiscreteLaplace, Gaussian, Laplace
-from dpaudit.prover.values.prove import PrivacyClaim
 
-__all__ = ["PROGRAMS", "Program"]
+__all__ = ["ORDINARY"]
 
-Data = Records | Table
-
-
-@dataclass(frozen=True)
-class Program:
-    """One program. ``sizes`` are declarations by name (``N`` and perhaps ``every N``)."""
-
-    name: str
-    function: Callable[..., Any]
-    claim: PrivacyClaim
-    sizes: dict[str, Data]
-    right: bool
-
-
-PROGRAMS: list[Program] = []
-
-
-def _claim(numbers: dict[str, Any], options: dict[str, Any]) -> PrivacyClaim:
-    if "delta" in numbers:
-        return ApproxDP(**numbers, **options)
-    kinds: dict[str, Any] = {"epsilon": PureDP, "rho": ZeroConcentratedDP, "mu": GaussianDP}
-    [name] = numbers
-    claim: PrivacyClaim = kinds[name](**numbers, **options)
-    return claim
-
-
-def _register(
-    right: bool, numbers: dict[str, Any], fixed: Data, every: Data | None, options: dict[str, Any]
-) -> Any:
-    def keep(function: Any) -> Any:
-        sizes = {"N": fixed} if every is None else {"N": fixed, "every N": every}
-        PROGRAMS.append(Program(function.__name__, function, _claim(numbers, options), sizes, right))
-        return function
-
-    return keep
-
-
-def right(numbers: dict[str, Any], fixed: Data, every: Data | None = None, **options: Any) -> Any:
-    """Register a program that satisfies its claim."""
-    return _register(True, numbers, fixed, every, options)
-
-
-def wrong(numbers: dict[str, Any], fixed: Data, every: Data | None = None, **options: Any) -> Any:
-    """Register a program that violates its claim."""
-    return _register(False, numbers, fixed, every, options)
-
+ORDINARY = List("ordinary")
+right, wrong = ORDINARY.right, ORDINARY.wrong
 
 EPS = 1.0
 
