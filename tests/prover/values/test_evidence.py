@@ -327,10 +327,7 @@ def slipping(coins: Any, data: Any) -> Any:
 def not_followed(coins: Any, data: Any) -> Any:
     total = 0
     for record in data:
-        if record > 0.5:
-            total += 1
-        if record > 2:  # never
-            break
+        total += len([1] * int(record > 0.5))
     return coins.release(total, Laplace(scale=1), site="sum")
 
 
