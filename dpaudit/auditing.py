@@ -227,6 +227,8 @@ def audit(
         )
         if witness is not None:
             least = math.inf if witness.bound is None else float(witness.bound)
+            if witness.bound is not None and Fraction(least) > witness.bound:
+                least = math.nextafter(least, 0)
             return AuditResult(
                 claim, VerdictKind.REFUTED, proof.bound, least, proof, aim=aim, witness=witness
             )

@@ -25,7 +25,9 @@ Assumptions and limits:
 
 from __future__ import annotations
 
+import copy
 import inspect
+import itertools
 import json
 import math
 import time
@@ -51,6 +53,8 @@ from dpaudit.distributions import Categorical, Exponential, Gaussian, Gumbel, La
 from dpaudit.distributions.base import Distribution
 from dpaudit.kernel.values.info import Info, Setting
 from dpaudit.prover.symbols import RefusedError
+from dpaudit.prover.values.climb import climbed, constants_of
+from dpaudit.prover.values.cross_check import cross_check
 from dpaudit.prover.values.interpreter import Interpreter
 from dpaudit.prover.values.operations import content
 from dpaudit.prover.values.prove import PrivacyClaim, _unwrapped
@@ -68,9 +72,15 @@ UNROUNDED = 1 - 1e-7
 STEADY = 1e-8
 #: Forced outcomes are this many scales from the released number. The largest forced distance in scales.
 FAR, FARTHEST = 60.0, 1e6
+#: Seconds for the comparison with CPython after the time limit.
+SPARE = 5.0
+#: The number of given pairs that are tried, those of the largest loss.
+TRIED = 4
 #: The largest number of options of a discrete release.
 OPTIONS = 64
 
+#: Errors of the interpreter on plain data, of a distribution or of a witness. Then there is no witness.
+REFUSALS = (DpauditError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
 NOISES: dict[str, Any] = {"laplace": Laplace, "exponential": Exponential, "gumbel": Gumbel}
 
 
@@ -184,7 +194,7 @@ class _PlainRun(Run):
     def chosen(self, count: int, chances: Any) -> Public:
         """Record a choice with known probabilities and return its forced outcome."""
         p = np.full(count, 1 / count) if chances is None else np.asarray(self.sample(chances, 0), dtype=float)
-        if p.shape != (count,) or not np.all(np.isfinite(p)) or count > OPTIONS:
+        if p.shape != (count,) or count > OPTIONS or not (np.all(p >= 0) and abs(p.sum() - 1) < 1e-9):
             self.refuse("the probabilities of a choice are not known")
         value = self._next(Site("choice", "", p, Fraction(1), True), np.int64(np.argmax(p)))
         self._inside = True
@@ -255,25 +265,13 @@ def counterexample(
     """
     until = time.monotonic() + seconds
     follower = _Follower(program, claim, data, files, until)
-    for left, right in pairs:
-        both_ways = claim.adjacency is not Adjacency.ZERO_OUT
-        for recorded, neighbour in [(left, right), (right, left)][: 1 + both_ways]:
-            if time.monotonic() > until:
-                return None
-            try:
-                found = follower.witness(recorded, neighbour)
-            except DpauditError:  # refused, too hard to evaluate, or not a witness for this claim
-                continue
-            if found is None:
-                continue
-            if most is not None:
-                if found.bound is None or found.bound > most * (1 + MARGIN):
-                    continue
-                found = replace(found, bound=min(found.bound, most))
-            with quiet():
-                share = unrounded_share(mechanism, recorded, neighbour, seed=0)
-            if share >= UNROUNDED:
-                return found
+    ranked = sorted(pairs, key=follower.loss, reverse=True)
+    numbers = constants_of(_unwrapped(program)[0].__code__)
+    more = climbed(data, claim.adjacency, follower.loss, numbers=numbers, until=until)
+    for pair in itertools.chain(ranked[:TRIED], more):
+        found = follower.refuting(pair, mechanism, most)
+        if found is not None:
+            return found
     return None
 
 
@@ -285,6 +283,65 @@ class _Follower:
     files: Sequence[str]
     until: float
 
+    def loss(self, pair: tuple[Any, Any]) -> float:
+        """Return the loss of a pair in floats, infinite if the output may identify its input."""
+        try:
+            here, there = (self.trace(side, []) for side in pair)
+        except REFUSALS:
+            return 0.0
+        if _first_difference(here.shown, there.shown) is not None:
+            return math.inf
+        arrays = here.shown != there.shown
+        if not _alike(here, there) or (arrays and not _plainly_apart(here.output, there.output)):
+            return 0.0
+        if arrays:
+            return math.inf
+        return sum(_cost(a, b) for a, b in zip(here.sites, there.sites, strict=True))
+
+    def refuting(
+        self, pair: tuple[Any, Any], mechanism: Callable[[Any, Any], Any], most: Fraction | None
+    ) -> Witness | None:
+        """Return a witness on a pair or on the reversed pair that rounding cannot explain, or None."""
+        both_ways = self.claim.adjacency is not Adjacency.ZERO_OUT
+        for recorded, neighbour in [pair, pair[::-1]][: 1 + both_ways]:
+            if time.monotonic() > self.until:
+                return None
+            try:
+                found = self.witness(recorded, neighbour)
+            except REFUSALS:  # refused, too hard to evaluate, or no witness for this claim
+                continue
+            if found is None:
+                continue
+            if most is not None:
+                if found.bound is None or found.bound > most * (1 + MARGIN):
+                    continue
+                found = replace(found, bound=min(found.bound, most))
+            with quiet():
+                share = unrounded_share(mechanism, recorded, neighbour, seed=0)
+            if share >= UNROUNDED:
+                self._cross_check(recorded)
+                self._cross_check(neighbour)
+                return found
+        return None
+
+    def _cross_check(self, data: Any) -> None:
+        """Compare the interpreter with CPython on one side."""
+        function, fixed = _unwrapped(self.program)
+        needed = self._needed(function, fixed)
+        kinds = ["coins", "data"] if needed[0] in ("coins", "c") else ["data", "rng"][: len(needed)]
+
+        def arguments() -> list[Any]:
+            return [copy.deepcopy(data) if kind == "data" else None for kind in kinds]
+
+        record = Record(Setting(low={}, size=1))
+        files = frozenset({function.__code__.co_filename, *self.files})
+        for seed in (0, 1):
+            cross_check(function, arguments, kinds, fixed, record, files, seed, self.until + SPARE)
+
+    def _needed(self, function: Any, fixed: dict[str, Any]) -> list[str]:
+        parameters = inspect.signature(function).parameters.values()
+        return [p.name for p in parameters if p.default is p.empty and p.name not in fixed]
+
     def trace(self, data: Any, script: Sequence[Any]) -> _Trace:
         """Follow the program on ``data`` with forced outcomes."""
         function, fixed = _unwrapped(self.program)
@@ -293,8 +350,7 @@ class _Follower:
         walk = _Line()
         run = _PlainRun(record, walk, self.until, script)
         interpreter = _SeeingInterpreter(run, frozenset({function.__code__.co_filename, *self.files}))
-        parameters = inspect.signature(function).parameters.values()
-        needed = [p.name for p in parameters if p.default is p.empty and p.name not in fixed]
+        needed = self._needed(function, fixed)
         given = [_inside(data)] if len(needed) == 1 else [_inside(data), Generator()]
         if needed[:1] in (["coins"], ["c"]):
             given = [Coins(), _inside(data)]
@@ -314,9 +370,8 @@ class _Follower:
         """Return a witness on one pair, or None if its loss is not above the claim."""
         here, there = self.trace(recorded, []), self.trace(neighbour, [])
         different = _first_difference(here.shown, there.shown)
-        if different is None and not here.sites and not there.sites:
-            outputs = here.output, there.output
-            different = (repr(outputs[0]), repr(outputs[1])) if _plainly_apart(*outputs) else None
+        if different is None and here.shown != there.shown and _alike(here, there):
+            different = self._different_arrays(recorded, neighbour, here, there)
         if different is not None:
             steady = self._is_steady(recorded, here, []) and self._is_steady(neighbour, there, [])
             return self._leak(recorded, neighbour, *different) if steady else None
@@ -337,6 +392,22 @@ class _Follower:
             return self._transcript(recorded, neighbour, sites)
         return self._release(recorded, neighbour, sites)
 
+    def _different_arrays(
+        self, recorded: Any, neighbour: Any, here: _Trace, there: _Trace
+    ) -> tuple[str, str] | None:
+        """Return the outputs if constant arrays in them differ, or None.
+
+        The outcomes are forced to be equal. Then outputs differ only in shown constants.
+        """
+        pairs = zip(here.shown, there.shown, strict=False)
+        if len(here.shown) != len(there.shown) or any(
+            a != b and not (a.startswith("ndarray ") and b.startswith("ndarray ")) for a, b in pairs
+        ):
+            return None
+        script = [_worst(a, b) for a, b in zip(here.sites, there.sites, strict=True)]
+        outputs = self.trace(recorded, script).output, self.trace(neighbour, script).output
+        return (repr(outputs[0]), repr(outputs[1])) if _plainly_apart(*outputs) else None
+
     def _is_steady(self, data: Any, trace: _Trace, script: list[Any]) -> bool:
         """Return whether all rounding modes of the processor give nearly the same numbers."""
         for mode in MODES:
@@ -345,6 +416,11 @@ class _Follower:
             if len(other.shown) != len(trace.shown) or not _alike(trace, other):
                 return False
             if not trace.sites and _plainly_apart(trace.output, other.output):
+                return False
+            if any(
+                a.split(" ", 1)[0] != b.split(" ", 1)[0]
+                for a, b in zip(trace.shown, other.shown, strict=True)
+            ):
                 return False
             if any(a != b and _apart(a, b) for a, b in zip(trace.shown, other.shown, strict=True)):
                 return False
@@ -529,6 +605,15 @@ def _outcomes(expression: Any) -> set[int]:
     if expression[:1] == ["outcome"]:
         return {int(expression[1])}
     return {number for part in expression for number in _outcomes(part)}
+
+
+def _cost(here: Site, there: Site) -> float:
+    """Return about the largest loss of one release, or its rho for Gaussian noise."""
+    if here.discrete:
+        one, other = here.distribution(), there.distribution()
+        return max(float(one.logp(k)) - float(other.logp(k)) for k in range(len(here.base)))
+    change = np.abs(np.asarray(here.base) - np.asarray(there.base)) / float(here.scale)
+    return float((change**2).sum() / 2 if here.law == "gaussian" else change.sum())
 
 
 def _worst(here: Site, there: Site) -> Any:
