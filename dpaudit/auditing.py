@@ -64,7 +64,7 @@ class AuditResult:
         attempted proof, or an empty text.
     witness : Witness or None
         The exact counterexample: two neighbours, the distributions of the output on both, and an outcome.
-        ``dpaudit verify`` computes its loss again.
+        ``recompute`` of ``dpaudit.certify.witnesses`` computes its loss again from these alone.
     """
 
     claim: PrivacyClaim

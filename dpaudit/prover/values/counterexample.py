@@ -3,7 +3,7 @@
 The interpreter follows the function once on each of two neighbouring datasets. The data are plain numbers and
 the noise is symbolic, so each release is a known number plus noise. Outcomes are forced, equal on both sides
 and far in the tail where the recorded side is more likely. The distributions on both sides and the outcomes
-form a witness, from which ``dpaudit verify`` computes the loss again in ball arithmetic.
+form a witness, from which ``recompute`` (as in ``dpaudit verify``) computes the loss in ball arithmetic.
 
 Theorem. Suppose that both runs are straight lines (no decision depends on an outcome), and that the output is
 the same function g of the outcomes in both, with g injective. Then the loss of the output g(o) is that of o,

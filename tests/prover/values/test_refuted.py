@@ -234,7 +234,7 @@ WRONG = [
     (halved, REMOVED, Records(Interval(0, 1)), 2),
     (lengths, REMOVED, ANY, math.inf),
     (edges, ONE, UNIT, math.inf),
-    (at_one_place, ONE, UNIT, 5),
+    (at_one_place, ONE, UNIT, 1.001),
     (normal_sum, ZeroConcentratedDP(rho="0.4"), UNIT, 0.5),
     (normal_sum, GaussianDP(mu="0.9"), UNIT, 1),
     (normal_sum, ApproxDP(epsilon=1, delta="1/10"), UNIT, 0.126),
