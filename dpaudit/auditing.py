@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -16,10 +17,12 @@ from dpaudit.blackbox.hypotheses import family_of
 from dpaudit.blackbox.result import CheckResult
 from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import BrokenHarnessError, InvalidParameterError, MechanismError, RefutedError
+from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import in_figures
 from dpaudit.core.verdicts import VerdictKind
 from dpaudit.core.views import PUBLIC, View
 from dpaudit.prover.values.aim import aimed
+from dpaudit.prover.values.counterexample import counterexample
 from dpaudit.prover.values.cross_check import RecordingCoins
 from dpaudit.prover.values.explain import explained
 from dpaudit.prover.values.prove import PrivacyClaim, ValuesProof, prove_values
@@ -43,21 +46,26 @@ class AuditResult:
     claim : PrivacyClaim
         The claim.
     verdict : VerdictKind
-        ``verified`` if the claim is proved for all declared data, ``refuted`` if runs of the function
-        contradict it at the stated confidence, and ``inconclusive`` otherwise.
+        ``verified`` if the claim is proved for all declared data, ``refuted`` if an exact counterexample
+        contradicts it, or runs of the function at the stated confidence, and ``inconclusive`` otherwise.
     upper : Fraction or None
         The proved upper bound on the claimed quantity.
     lower : float or None
-        The lower bound that the attack found.
+        The lower bound of the counterexample or of the attack. It is infinite if the output identifies the
+        dataset.
     proof : ValuesProof
         The attempt at a proof.
     attack : CheckResult or None
-        The attack by sampling, or None if it was disabled or no sample could refute the claim.
+        The attack by sampling, or None if it was disabled or not needed, or if no sample could refute the
+        claim.
     not_attacked : str
         The reason why no run of the attack could have refuted the claim, or an empty text.
     aim : str
         The line of the release at which the attack aimed, which is on the most expensive path of the
         attempted proof, or an empty text.
+    witness : Witness or None
+        The exact counterexample: two neighbours, the distributions of the output on both, and an outcome.
+        ``recompute`` of ``dpaudit.certify.witnesses`` computes its loss again from these alone.
     """
 
     claim: PrivacyClaim
@@ -68,6 +76,7 @@ class AuditResult:
     attack: CheckResult | None = field(default=None)
     not_attacked: str = ""
     aim: str = ""
+    witness: Witness | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         lines = [f"{self.verdict.value.upper()}: {self.proof.scope}"]
@@ -78,6 +87,9 @@ class AuditResult:
             )
         if self.lower is not None and self.attack is not None:
             lines.append(f"{quantity} > {self.lower:.4g}, by {_count(self.attack.samples, 'run')}")
+        if self.witness is not None:
+            more = "infinite" if self.witness.bound is None else f">= {float(self.witness.bound):.6g}"
+            lines.append(f"{quantity} {more}, by an exact counterexample ({self.witness.description})")
         if self.proof.reason:
             lines.append(f"proof: {self.proof.reason[:600]}")
         if self.attack is not None and self.verdict is VerdictKind.REFUTED:
@@ -125,13 +137,14 @@ class AuditResult:
             "claim": self.claim.to_json(),
             "scope": self.proof.scope,
             "upper": None if self.upper is None else str(self.upper),
-            "lower": self.lower,
+            "lower": None if self.lower == math.inf else self.lower,
             "reason": self.proof.reason,
             "assumptions": list(self.proof.assumptions),
             "certificate": self.proof.certificate,
             "attack": None if self.attack is None else self.attack.to_dict(),
             "not_attacked": self.not_attacked,
             "aim": self.aim,
+            "witness": None if self.witness is None else self.witness.to_json(),
         }
 
     def __bool__(self) -> NoReturn:
@@ -202,9 +215,26 @@ def audit(
     proof = prove_values(function, claim, data=data, files=files, seconds=seconds)
     proved = proof.verdict == "verified"
     found, why, aim = None, _why_unrefutable(claim) if attack else "", ""
+    pairs, aim = _pairs(function, claim, data, files, aiming=not proved) if attack else ([], "")
+    if attack and not proved:
+        witness = counterexample(
+            function,
+            claim,
+            data=data,
+            pairs=pairs,
+            mechanism=_mechanism(function),
+            files=files,
+            most=proof.bound,
+        )
+        if witness is not None:
+            least = math.inf if witness.bound is None else float(witness.bound)
+            if witness.bound is not None and Fraction(least) > witness.bound:
+                least = math.nextafter(least, 0)
+            return AuditResult(
+                claim, VerdictKind.REFUTED, proof.bound, least, proof, aim=aim, witness=witness
+            )
     if attack and not why:
         runs, level = (CROSS_CHECK_RUNS, CROSS_CHECK_ALPHA) if proved else (max_samples, alpha)
-        pairs, aim = _pairs(function, claim, data, files, aiming=not proved)
         try:
             found = _attacked(
                 function, claim, pairs, max_samples=runs, alpha=level, seed=seed, seconds=seconds

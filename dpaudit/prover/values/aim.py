@@ -161,6 +161,8 @@ def _costs(
     setting = _setting(claim, data)()
     attempt = _Attempt(function, receiver, fixed, claim, data, setting, followed, False, True, until, False)
     names = list(data.columns)
+    # Worlds expect the smaller of two neighbours first. The cost is that of either order.
+    pairs = [pair if len(pair[0][names[0]]) <= len(pair[1][names[0]]) else pair[::-1] for pair in pairs]
     counts = [len(side[names[0]]) for pair in pairs for side in pair]
     attempt.worlds = Worlds(setting, counts)
     attempt.arrays = {name: [side[name] for pair in pairs for side in pair] for name in names}

@@ -795,6 +795,8 @@ def place_of_rule(largest: bool) -> Rule:
 
     def rule(run: Run, a: Any, axis: Any = None) -> Any:
         inner = content(a)
+        if run.on_plain_data and isinstance(inner, Noisy) and not isinstance(content(inner.base), Private):
+            inner = Noisy(run.lift(inner.base), inner.terms, inner.shape)
         if isinstance(inner, Noisy) and inner.released is None and isinstance(content(inner.base), Private):
             return noisy_place_rule(run, inner, largest, axis)
         if isinstance(inner, Noisy | Draw):

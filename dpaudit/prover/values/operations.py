@@ -348,6 +348,8 @@ def _released(run: Run, noisy: Noisy) -> Any:
         )
     base = content(noisy.base)
     (factor, draw, entry), *rest = noisy.terms
+    if run.on_plain_data and not isinstance(base, Private):
+        base = run.lift(base)
     if not isinstance(base, Private):
         total = noisy.base
         for f, d, e in noisy.terms:

@@ -377,10 +377,7 @@ def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = No
     elif isinstance(chances, Symbol):
         run.refuse("rng.choice with released probabilities requires size=...")
     else:
-        samples = [
-            apply(lambda u: np.int64(u * (count or 1)), float(run.rng.random())) for _ in run.worlds.sides
-        ]
-        place = run.outcome(shape=(), kind="i", samples=samples, python=False, count=count)
+        place = run.chosen(int(count or 1), chances)
     if type(inner) is int:
         return place
     if not isinstance(inner, np.ndarray):

@@ -157,6 +157,8 @@ class Run:
     #: Whether only the position of the largest noisy score is released. Otherwise all noisy scores are.
     picks: bool = True
     seed: int = 0
+    #: Whether the data are plain numbers (``counterexample``). Noisy values then have constant bases.
+    on_plain_data = False
 
     def __post_init__(self) -> None:
         self.s = self.record.s
@@ -515,6 +517,11 @@ class Run:
                 for side in self.worlds.sides
             ]
         return Public(["outcome", self.outcomes], tuple(shape), kind, forced, python, count)
+
+    def chosen(self, count: int, chances: Any) -> Public:
+        """Return the outcome of a choice among ``count`` options with public probabilities."""
+        samples = [apply(lambda u: np.int64(u * count), float(self.rng.random())) for _ in self.worlds.sides]
+        return self.outcome(shape=(), kind="i", samples=samples, python=False, count=count)
 
     def hidden_symbol(self, draw: Draw, entry: int | None) -> str:
         """Return the symbol that stands for a hidden scalar draw in comparisons."""

@@ -1,0 +1,219 @@
+"""Search for neighbouring datasets with a large loss, by random changes that keep the best pair.
+
+The loss is a float that only ranks the pairs. All pairs fit the declaration of the data and the adjacency.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from types import CodeType
+from typing import Any
+
+import numpy as np
+
+from dpaudit.core.claims.base import Adjacency
+from dpaudit.core.data import EVERY, Column, Records, Table
+
+__all__ = ["climbed", "constants_of"]
+
+Columns = dict[str, Any]
+
+#: Random starts, changes of the best pair, and the largest number of records that a constant suggests.
+STARTS, CHANGES, MOST_RECORDS = 24, 160, 300
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A dataset, the positions of its changed records, and these records in the neighbour."""
+
+    columns: Columns
+    rows: tuple[int, ...]
+    others: Columns
+
+    def built(self, data: Records | Table, adjacency: Adjacency) -> tuple[Any, Any]:
+        """Return the inputs. Under add-remove, the neighbour lacks the changed records."""
+        places = list(self.rows)
+        if adjacency is Adjacency.ADD_REMOVE:
+            neighbour = {name: np.delete(array, places, axis=0) for name, array in self.columns.items()}
+            return data.build(self.columns), data.build(neighbour)
+        neighbour = {}
+        for name, array in self.columns.items():
+            neighbour[name] = array.copy()
+            neighbour[name][places] = self.others[name]
+        return data.build(self.columns), data.build(neighbour)
+
+
+def constants_of(code: CodeType) -> list[float]:
+    """Return the numbers in a function and in the functions inside it."""
+    found: list[float] = []
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            found += constants_of(constant)
+        if type(constant) in (int, float) and np.isfinite(constant):
+            found.append(float(constant))
+    return list(dict.fromkeys(found))
+
+
+def climbed(
+    data: Records | Table,
+    adjacency: Adjacency,
+    loss: Callable[[tuple[Any, Any]], float],
+    *,
+    numbers: Sequence[float],
+    until: float,
+    seed: int = 0,
+) -> Iterator[tuple[Any, Any]]:
+    """Yield better and better pairs of neighbours.
+
+    Parameters
+    ----------
+    data, adjacency
+        The declaration of the data, and what makes neighbours.
+    loss : callable
+        The loss of a pair. It may be infinite.
+    numbers : sequence of float
+        Numbers in the program, which may be thresholds of records or of their number.
+    until : float
+        The end of the search, as ``time.monotonic()``.
+    seed : int
+        The seed of the random changes (0).
+    """
+    rng = np.random.default_rng(seed)
+    sizes = _sizes(data, adjacency, numbers)
+    best, most = None, 0.0
+    for number in range(STARTS + CHANGES):
+        if not sizes or time.monotonic() > until:
+            return
+        start = best is None or number < STARTS
+        tried = (
+            _start(data, adjacency, sizes[number % len(sizes)], rng, numbers)
+            if start or best is None
+            else _changed(data, adjacency, best, rng, numbers)
+        )
+        pair = tried.built(data, adjacency)
+        found = loss(pair)
+        if found > most or best is None:
+            best, most = tried, found
+            if found > 0:
+                yield pair
+
+
+def _sizes(data: Records | Table, adjacency: Adjacency, numbers: Sequence[float]) -> list[int]:
+    """Return numbers of records to try: the declared one, or the smallest ones and those near a constant."""
+    if data.size != EVERY:
+        return [int(data.size)] if int(data.size) >= data.group else []
+    least = data.at_least + (data.group if adjacency is Adjacency.ADD_REMOVE else 0)
+    near = [int(n) + k for n in numbers if n == int(n) and n < MOST_RECORDS for k in (0, 1)]
+    least = max(least, data.group)
+    return list(dict.fromkeys([*range(least, least + 4), *[n for n in near if n >= least]]))
+
+
+def _start(
+    data: Records | Table, adjacency: Adjacency, size: int, rng: np.random.Generator, numbers: Sequence[float]
+) -> _Pair:
+    columns = {name: column.sample(rng, size) for name, column in data.columns.items()}
+    if rng.random() < 0.6:  # equal records keep most clamps and thresholds inactive
+        columns = {name: np.repeat(array[:1], size, axis=0) for name, array in columns.items()}
+    elif rng.random() < 0.5:  # two groups of nearly equal size, for medians and majorities
+        place = size // 2 + int(rng.integers(0, 2))
+        columns = {
+            name: np.repeat(column.sample(rng, 2), [place, size - place], axis=0)
+            for name, column in data.columns.items()
+        }
+    first = _place(size - data.group, rng, numbers)
+    rows = tuple(range(first, first + data.group))
+    others = _records(data, adjacency, len(rows), rng)
+    return _changed(data, adjacency, _Pair(columns, rows, others), rng, numbers)
+
+
+def _place(last: int, rng: np.random.Generator, numbers: Sequence[float]) -> int:
+    """Return a position up to ``last``: the first one, one that the program names, or any."""
+    kind = rng.random()
+    named = [int(n) for n in numbers if n == int(n) and 0 <= n <= last]
+    if kind < 0.4:
+        return 0
+    return int(rng.choice(named)) if kind < 0.7 and named else int(rng.integers(0, last + 1))
+
+
+def _records(data: Records | Table, adjacency: Adjacency, count: int, rng: np.random.Generator) -> Columns:
+    if adjacency is Adjacency.ZERO_OUT:
+        return {name: np.zeros_like(column.sample(rng, count)) for name, column in data.columns.items()}
+    return {name: column.sample(rng, count) for name, column in data.columns.items()}
+
+
+def _changed(
+    data: Records | Table,
+    adjacency: Adjacency,
+    pair: _Pair,
+    rng: np.random.Generator,
+    numbers: Sequence[float],
+) -> _Pair:
+    """Return the pair with a random change of its changed records, their positions or the other records."""
+    places, kind = list(pair.rows), rng.random()
+    size = len(next(iter(pair.columns.values())))
+    if kind < 0.1:
+        first = _place(size - data.group, rng, numbers)
+        moved = {name: array.copy() for name, array in pair.columns.items()}
+        to = list(range(first, first + data.group))
+        if set(to).isdisjoint(places):
+            for array in moved.values():
+                array[to + places] = array[places + to]
+            return replace(pair, columns=moved, rows=tuple(to))
+        return pair
+    columns = {name: array.copy() for name, array in pair.columns.items()}
+    if kind < 0.25:
+        for name, column in data.columns.items():
+            fresh = column.sample(rng, 1 if rng.random() < 0.7 else size)
+            kept = columns[name][places]
+            columns[name] = np.repeat(fresh, size, axis=0) if len(fresh) < size else fresh
+            columns[name][places] = kept
+        return replace(pair, columns=columns)
+    others = {name: array.copy() for name, array in pair.others.items()}
+    here = kind < 0.65 or adjacency is not Adjacency.REPLACE_ONE
+    for name, column in data.columns.items():
+        if len(data.columns) > 1 and rng.random() < 0.4:
+            continue
+        target = columns[name][places] if here else others[name]
+        changed = np.stack([_near(column, row, rng, numbers) for row in target])
+        if here:
+            columns[name][places] = changed
+        else:
+            others[name] = changed
+    return replace(pair, columns=columns, others=others)
+
+
+def _near(column: Column, row: Any, rng: np.random.Generator, numbers: Sequence[float]) -> Any:
+    """Return another record: fresh, with one number changed, or moved a little."""
+    fresh = column.sample(rng, 1)[0]
+    kind = rng.random()
+    if kind < 0.25:
+        return fresh
+    if kind < 0.4 and numbers:
+        moved = np.array(row, dtype=float)
+        value = float(rng.choice(list(numbers))) + float(rng.choice([0.0, 0.0, 0.5, -0.5, 1.0]))
+        moved[... if moved.shape == () else int(rng.integers(len(moved)))] = value
+    elif column.kind != "f":
+        return fresh
+    else:
+        moved = np.array(row, dtype=float)
+        low, high = column._floats(100.0)
+        moved = moved + rng.normal(size=moved.shape) * (high - low) * float(rng.choice([0.3, 0.1, 0.02]))
+        if rng.random() < 0.3:
+            moved = -np.array(row, dtype=float)
+    return _inside(column, moved, fresh)
+
+
+def _inside(column: Column, moved: Any, fresh: Any) -> Any:
+    """Return the record, moved into the domain."""
+    if column.kind != "f":
+        low, high = int(column.low or 0), int(column.high or 0)
+        return np.clip(np.rint(moved), low, high).astype(np.asarray(fresh).dtype)
+    least, most = column._floats(np.inf)
+    moved = np.clip(np.round(np.clip(moved, least, most), 3), least, most)
+    if column.ball is not None:
+        norm = float(np.linalg.norm(moved, ord=int(column.ball[0])))
+        radius = float(column.ball[1]) * (1 - 1e-9)
+        moved = moved * (radius / norm) if norm > 0.5 * radius else moved
+    return moved
