@@ -57,7 +57,8 @@ from dpaudit.prover.values.climb import climbed, constants_of
 from dpaudit.prover.values.cross_check import cross_check
 from dpaudit.prover.values.interpreter import Interpreter
 from dpaudit.prover.values.operations import content
-from dpaudit.prover.values.prove import PrivacyClaim, _unwrapped
+from dpaudit.prover.values.programs import unwrapped_program
+from dpaudit.prover.values.prove import PrivacyClaim
 from dpaudit.prover.values.run import ProgramRaisedError, Record, Run
 from dpaudit.prover.values.samples import Worlds, quiet
 from dpaudit.prover.values.values import Array, Coins, Generator, Public
@@ -266,7 +267,7 @@ def counterexample(
     until = time.monotonic() + seconds
     follower = _Follower(program, claim, data, files, until)
     ranked = sorted(pairs, key=follower.loss, reverse=True)
-    numbers = constants_of(_unwrapped(program)[0].__code__)
+    numbers = constants_of(unwrapped_program(program)[0].__code__)
     more = climbed(data, claim.adjacency, follower.loss, numbers=numbers, until=until)
     for pair in itertools.chain(ranked[:TRIED], more):
         found = follower.refuting(pair, mechanism, most)
@@ -326,8 +327,8 @@ class _Follower:
 
     def _cross_check(self, data: Any) -> None:
         """Compare the interpreter with CPython on one side."""
-        function, fixed = _unwrapped(self.program)
-        needed = self._needed(function, fixed)
+        function, fixed, receiver = unwrapped_program(self.program)
+        needed = self._needed(function, fixed, receiver)
         kinds = ["coins", "data"] if needed[0] in ("coins", "c") else ["data", "rng"][: len(needed)]
 
         def arguments() -> list[Any]:
@@ -336,26 +337,27 @@ class _Follower:
         record = Record(Setting(low={}, size=1))
         files = frozenset({function.__code__.co_filename, *self.files})
         for seed in (0, 1):
-            cross_check(function, arguments, kinds, fixed, record, files, seed, self.until + SPARE)
+            cross_check(function, receiver, arguments, kinds, fixed, record, files, seed, self.until + SPARE)
 
-    def _needed(self, function: Any, fixed: dict[str, Any]) -> list[str]:
-        parameters = inspect.signature(function).parameters.values()
+    def _needed(self, function: Any, fixed: dict[str, Any], receiver: tuple[Any, ...]) -> list[str]:
+        parameters = list(inspect.signature(function).parameters.values())[len(receiver) :]
         return [p.name for p in parameters if p.default is p.empty and p.name not in fixed]
 
     def trace(self, data: Any, script: Sequence[Any]) -> _Trace:
         """Follow the program on ``data`` with forced outcomes."""
-        function, fixed = _unwrapped(self.program)
+        function, fixed, receiver = unwrapped_program(self.program)
         columns = data.values() if isinstance(data, dict) else [data]
         record = Record(Setting(low={}, size=max(len(next(iter(columns))), 1)))
         walk = _Line()
         run = _PlainRun(record, walk, self.until, script)
         interpreter = _SeeingInterpreter(run, frozenset({function.__code__.co_filename, *self.files}))
-        needed = self._needed(function, fixed)
+        needed = self._needed(function, fixed, receiver)
         given = [_inside(data)] if len(needed) == 1 else [_inside(data), Generator()]
         if needed[:1] in (["coins"], ["c"]):
             given = [Coins(), _inside(data)]
         with quiet():
             followed = interpreter.function(function)
+            given = [*(interpreter.enter(one, "the program") for one in receiver), *given]
             inside = {name: interpreter.enter(value, name) for name, value in fixed.items()}
             try:
                 result = interpreter.run_program(followed, given, inside)
