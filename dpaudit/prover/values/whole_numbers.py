@@ -9,13 +9,10 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpaudit.kernel.values.expressions import text_of
 from dpaudit.prover.values.values import Public
-
-if TYPE_CHECKING:
-    from dpaudit.prover.values.run import Run
 
 __all__ = ["ImpossiblePathError", "WholeNumbers"]
 
@@ -92,7 +89,7 @@ class WholeNumbers:
             least = math.floor(number) + 1 if op == "gt" else math.ceil(number)
             self.least[text] = max(self.least.get(text, least), least)
 
-    def one_of(self, run: Run, public: Public, *, ends: tuple[int, int] | None = None) -> int | None:
+    def one_of(self, run: Any, public: Public, *, ends: tuple[int, int] | None = None) -> int | None:
         """Return an outcome as an integer, after a fork over its values, or None if they are not known.
 
         ``ends`` are the smallest and largest value at which the program continues here.
@@ -105,7 +102,7 @@ class WholeNumbers:
         found = self._chosen(run, public.expression, (0, count - 1) if count is not None else ends)
         return None if found is None else int(found)
 
-    def _chosen(self, run: Run, expression: Any, ends: tuple[int, int] | None) -> Fraction | None:
+    def _chosen(self, run: Any, expression: Any, ends: tuple[int, int] | None) -> Fraction | None:
         decided = self.value(expression)
         if decided is not None:
             return decided if decided.denominator == 1 else None
@@ -141,7 +138,7 @@ class WholeNumbers:
             inner = min(known[0]) if len(known[0]) == len(below) else None, min(known[1], default=None)
         return _narrower(found, inner)
 
-    def _of_parts(self, run: Run, expression: Any) -> Fraction | None:
+    def _of_parts(self, run: Any, expression: Any) -> Fraction | None:
         """Fork over the parts of a sum, difference or product."""
         if expression[0] not in ("add", "sub", "mul", "neg"):
             return None
