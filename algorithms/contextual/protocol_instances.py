@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.certify.build import Proof, binomial_vectors
+from dpaudit.core import data
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
@@ -27,6 +28,7 @@ __all__ = [
     "GRID_USERS",
     "REFUSALS",
     "USERS",
+    "declared_users",
     "grid_mechanism",
     "grid_pairs",
     "turned_pairs",
@@ -46,6 +48,14 @@ REFUSALS = {
     "_rounded": "rounding, which data on the grid of 1/g do not need",
     "VectorSheet.scale (branch)": "how entries are scaled, a public parameter",
 }
+
+
+def declared_users(count: int, *, actions: int = 2) -> data.Table:
+    """Return ``USERS`` as a declaration of ``count`` users, one record each: the columns of ``actions_of``."""
+    columns: dict[str, Any] = {}
+    for k in range(actions):
+        columns |= {f"features {k}": data.Ball(1, width=DIM), f"reward {k}": data.Interval(-1, 1)}
+    return data.Table(columns, size=count)
 
 
 def turned_pairs(others: int) -> list[Neighbours]:
