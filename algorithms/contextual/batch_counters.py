@@ -74,10 +74,9 @@ def _total(rows: Sequence[Floats]) -> Floats:
 
 
 def _noisy(batch: Floats, variance: ExactLike) -> list[Distribution]:
-    """Release the users' messages: one noise for all entries, and one distribution per distinct row."""
+    """Return the distribution of each user's message, with one noise for all entries."""
     noise = Gaussian(variance=variance)
-    distinct = {row.tobytes(): noise.shift(row) for row in batch}
-    return [distinct[row.tobytes()] for row in batch]
+    return [noise.shift(row) for row in batch]
 
 
 def shuffled_pairs(*, variance: ExactLike) -> Release:

@@ -130,7 +130,7 @@ def shuffled(batch: int, delta: Fraction) -> PrivacyAudit:
     "Remark 3.4, Definition D.3",
     over=over(batch=[3, full(6)]),
     accounting="",
-    expect="consistent",
+    prove=lambda batch: declared_users(2 * batch + 1),
 )
 def joint(batch: int) -> PrivacyAudit:
     """Algorithm 1 with P_Amp: the actions of all others and the shuffler's output, adaptive, are jointly
@@ -150,6 +150,7 @@ def joint(batch: int) -> PrivacyAudit:
         batch=batch,
         proof=billboard(statistics, actions="the noisy sums and the users' own contexts"),
         shuffled=True,
+        data=declared_users(2 * batch + 1),
     )
 
 
@@ -183,19 +184,19 @@ def binomial(epsilon: Fraction, delta: Fraction, batch: int) -> PrivacyAudit:
     role="sharper",
     over=over(epsilon=["1", full("10")], delta=["1/10"], batches=[2, full(3)]),
     accounting="",
-    expect="consistent",
+    prove=declared_users(3),
 )
 def returning_users(epsilon: Fraction, delta: Fraction, batches: int) -> PrivacyAudit:
     """Algorithm 1 with P_Amp and users who return in every batch: the shuffled messages are (ε, δ)-DP for a
     user
 
-    The pairs of messages are under one permutation. The certificate uses the messages of one user, without
+    A record is all data of a user. The pairs of messages are under one permutation. The certificate uses the messages of one user, without
     amplification.
     """
     users = 3
     noise = returning_noise(epsilon=epsilon, delta=delta, batch_size=users, horizon=users * batches)
     variance = variance_below(noise)
-    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), unit=Unit.USER)
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT))
     return protocol_audit(
         by_batches(shuffled_pairs(variance=variance)),
         claim,
@@ -205,6 +206,7 @@ def returning_users(epsilon: Fraction, delta: Fraction, batches: int) -> Privacy
         schedule=returning(batches),
         touches=batches,
         shuffled=True,
+        data=declared_users(users),
     )
 
 
