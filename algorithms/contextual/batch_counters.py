@@ -182,7 +182,8 @@ def tree_of_batches(*, variance: ExactLike, batches: int, to: Principal = SERVER
 
         def opened(batch: Floats) -> Floats:
             nodes.append(session.ask(batch.sum(axis=0)))
-            return BinaryTree.prefix(nodes, len(nodes))
+            known: Floats = BinaryTree.prefix(nodes, len(nodes))
+            return known
 
         return opened
 

@@ -45,13 +45,16 @@ GRID_SQUARES = 4
 REFUSALS = {
     "checked_users (raise)": "refuses data outside the domain, which no neighbour of the audit is",
     "checked_users (branch)": "whether a number of users is asked for, a public parameter",
+    "actions_of": "a table of users, as a proof declares them, and not the array that the replays use",
+    "actions_of (raise)": "refuses data outside the domain, which no neighbour of the audit is",
+    "actions_of (branch)": "whether the users are a table or an array, which hold the same",
     "_rounded": "rounding, which data on the grid of 1/g do not need",
     "VectorSheet.scale (branch)": "how entries are scaled, a public parameter",
 }
 
 
 def declared_users(count: int, *, actions: int = 2) -> data.Table:
-    """Return ``USERS`` as a declaration of ``count`` users, one record each: the columns of ``actions_of``."""
+    """Return ``USERS`` as a declaration of ``count`` users with the columns of ``actions_of``."""
     columns: dict[str, Any] = {}
     for k in range(actions):
         columns |= {f"features {k}": data.Ball(1, width=DIM), f"reward {k}": data.Interval(-1, 1)}

@@ -77,7 +77,8 @@ def statistics(features: Any, rewards: Any) -> Floats:
 def design_matrix(entries: Any, dim: int) -> Floats:
     """Return the symmetric (d, d) matrix with these entries on and above its diagonal, row by row."""
     places = [[_place(min(i, j), max(i, j), dim) for j in range(dim)] for i in range(dim)]
-    return np.asarray(entries, dtype=np.float64)[np.array(places)]
+    found: Floats = np.asarray(entries, dtype=np.float64)[np.array(places)]
+    return found
 
 
 def _place(i: int, j: int, dim: int) -> int:
@@ -154,7 +155,7 @@ class BatchedLinUCB:
         known, indefinite = np.zeros(statistics_size(self.dim)), 0
         for start in range(0, len(players), self.batch_size):
             playing = players[start : start + self.batch_size]
-            inverse = np.linalg.inv(noisy_design(known, self.dim, ridge=self.ridge))
+            inverse: Any = np.linalg.inv(noisy_design(known, self.dim, ridge=self.ridge))
             sent = []
             for who in playing:
                 features, rewards = people[who]
@@ -196,7 +197,7 @@ def statistics_of(x: Floats, y: Any) -> Floats:
     return np.concatenate([y * x, *(products[i, i:] for i in range(len(x)))])
 
 
-def _score(x: Floats, inverse: Floats, sums: Floats, radius: float) -> float:
+def _score(x: Floats, inverse: Floats, sums: Floats, radius: float) -> Any:
     """Return <x, θ> + β ||x|| in the norm of V^-1."""
     weights = x @ inverse
     return weights @ sums + radius * np.sqrt(np.abs(np.sum(weights * x)))

@@ -96,7 +96,9 @@ def local(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     """
     variance = variance_below(local_noise(epsilon=epsilon, delta=delta))
     claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SERVER))
-    return protocol_audit(by_batches(messages(variance=variance)), claim, gaussian(variance), batch=2, data=declared_users(5))
+    return protocol_audit(
+        by_batches(messages(variance=variance)), claim, gaussian(variance), batch=2, data=declared_users(5)
+    )
 
 
 @privacy(
@@ -190,8 +192,8 @@ def returning_users(epsilon: Fraction, delta: Fraction, batches: int) -> Privacy
     """Algorithm 1 with P_Amp and users who return in every batch: the shuffled messages are (ε, δ)-DP for a
     user
 
-    A record is all data of a user. The pairs of messages are under one permutation. The certificate uses the messages of one user, without
-    amplification.
+    A record is all data of a user. The pairs of messages are under one permutation. The certificate and the
+    proof use the messages of one user, without amplification.
     """
     users = 3
     noise = returning_noise(epsilon=epsilon, delta=delta, batch_size=users, horizon=users * batches)
@@ -276,7 +278,8 @@ def several_rounds(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     """The central tree with node variance times M₀², round by round: the nodes and the actions of all
     others are jointly (ε, δ)-DP for a user of M₀ = 2 of 3 rounds
 
-    A record is all data of a user. The user's rounds are the first two, so the user is in two leaves and, twice, in the node above them.
+    A record is all data of a user. The user's rounds are the first two, so the user is in two leaves and,
+    twice, in the node above them.
     """
     rounds = 2
     variance = rounds**2 * variance_below(tree_noise(epsilon=epsilon, delta=delta, leaves=3))

@@ -4,9 +4,10 @@
 equal, independent shares. ``SumMod(m)`` and ``WrappedMod`` show it modulo m, which is post-processing. The
 kernel derives the distribution of the sum of the shares (``kernel.values.shares``).
 
-``Shuffle()`` shows all messages in sorted order. The record releases every message to the view instead. Proof.
-The sorted messages are a function of the messages, so they cost at most as much, and every value of the sorted
-messages is a possible value of messages, for which the rest of the path is followed. No amplification is used.
+``Shuffle()`` shows all messages in sorted order. The record releases the messages themselves instead.
+
+Proof. The sorted messages are a function of the messages, so they cost at most as much. Their values are also
+values of messages, for all of which the rest of the path is followed. No amplification is used.
 """
 
 from __future__ import annotations
