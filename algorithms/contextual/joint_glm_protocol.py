@@ -80,8 +80,8 @@ class JointGlmProtocol:
             coins.reveal(action, site="action", to=user(t))
             x, reward = arms[action].tolist()
             weight = min(self.slope(x * state.theta_explore), 1 / self.kappa_star)
-            second = weight * x * x * self.kappa_star
-            leaf = np.array([np.where(explores, x * x, 0.0), np.where(explores, 0.0, second)])
+            role, square = float(explores), x * x
+            leaf = np.array([role * square, (1.0 - role) * weight * square * self.kappa_star])
             state.rounds.append((x, reward, explores))
             state.leaves.append(leaf)
             self._complete(coins, state, t + 1)
@@ -108,7 +108,7 @@ class JointGlmProtocol:
         left = means + self.width * lengths >= (means - self.width * lengths).max()
         scores = features * state.theta_exploit + self.beta * np.abs(features) / _root(state.switched)
         best = np.where(left, scores, scores.min() - 1.0).argmax()
-        return explores, int(np.where(explores, lengths.argmax(), best))
+        return explores, int(lengths.argmax() if explores else best)
 
     def _switch(self, coins: Coins, state: _State, H: float) -> None:
         state.most = max(state.most, H)

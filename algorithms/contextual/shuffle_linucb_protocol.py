@@ -153,16 +153,18 @@ class BatchedLinUCB:
         players = list(self.schedule(len(people)))
         opened = self.counter(coins)
         known, indefinite = np.zeros(statistics_size(self.dim)), 0
+        noisy = noisy_design(known, self.dim, ridge=self.ridge)
         for start in range(0, len(players), self.batch_size):
             playing = players[start : start + self.batch_size]
-            inverse: Any = np.linalg.inv(noisy_design(known, self.dim, ridge=self.ridge))
+            inverse: Any = np.linalg.inv(noisy)
             sent = []
             for who in playing:
                 features, rewards = people[who]
-                scores = [_score(x, inverse, known[: self.dim], self.radius(start)) for x in features]
-                arm = int(np.argmax(np.array(scores)))
+                weights = features @ inverse
+                lengths = np.sqrt(np.abs((weights * features).sum(axis=1)))
+                arm = int((weights @ known[: self.dim] + self.radius(start) * lengths).argmax())
                 coins.reveal(arm, site="action", to=user(who))
-                sent.append(statistics_of(np.stack(features)[arm], np.array(rewards)[arm]))
+                sent.append(statistics_of(features[arm], rewards[arm]))
             if len(playing) == self.batch_size:
                 known = opened(np.stack(sent))
                 noisy = noisy_design(known, self.dim, ridge=self.ridge)
@@ -170,8 +172,8 @@ class BatchedLinUCB:
         return indefinite
 
 
-def actions_of(users: Users, *, dim: int) -> list[tuple[list[Floats], list[float]]]:
-    """Return the features and the rewards of the actions of every user, after checks of Assumption 3.1.
+def actions_of(users: Users, *, dim: int) -> list[tuple[Floats, Floats]]:
+    """Return the features (K, d) and the rewards (K,) of the actions of every user, after checks of Assumption 3.1.
 
     ``users`` are an array (U, K, d + 1), rewards last, or a table of columns "features k" (U, d) and
     "reward k" (U,) for each of K actions k = 0, 1, ... Raises ``InvalidParameterError`` as
@@ -179,7 +181,7 @@ def actions_of(users: Users, *, dim: int) -> list[tuple[list[Floats], list[float
     """
     if not isinstance(users, dict):
         checked_users(users, dim=dim)
-        return [([x[:-1] for x in one], [x[-1] for x in one]) for one in users]
+        return [(one[:, :-1], one[:, -1]) for one in users]
     found = []
     for i in range(len(users["reward 0"])):
         actions = range(len(users) // 2)
@@ -187,7 +189,7 @@ def actions_of(users: Users, *, dim: int) -> list[tuple[list[Floats], list[float
         for x, y in zip(features, rewards, strict=True):
             if max(np.linalg.norm(x), abs(y)) > 1 + SLACK:
                 raise InvalidParameterError("features must have length at most 1 and rewards be in [-1, 1].")
-        found.append((features, rewards))
+        found.append((np.stack(features), np.array(rewards)))
     return found
 
 
@@ -195,9 +197,3 @@ def statistics_of(x: Floats, y: Any) -> Floats:
     """Return ``statistics`` of one played action."""
     products = np.outer(x, x)
     return np.concatenate([y * x, *(products[i, i:] for i in range(len(x)))])
-
-
-def _score(x: Floats, inverse: Floats, sums: Floats, radius: float) -> Any:
-    """Return <x, θ> + β ||x|| in the norm of V^-1."""
-    weights = x @ inverse
-    return weights @ sums + radius * np.sqrt(np.abs(np.sum(weights * x)))

@@ -139,7 +139,7 @@ def test_wrong_lists_cost_more(program: Any, bound: int) -> None:
     ],
 )  # fmt: skip
 def test_other_lists_are_not_verified(program: Any) -> None:
-    """Unequal noise, no noise, private branches and lengths, and raw data beside the list are not verified."""
+    """Unequal noise, no noise, private branches and lengths, and raw data are not verified."""
     assert prove_values(program, PureDP(epsilon=1), data=ONE).verdict != "verified"
     assert prove_values(program, PureDP(epsilon=1, view=EVERYBODY_ELSE), data=ONE).verdict != "verified"
 
@@ -171,3 +171,15 @@ def test_shifts_are_of_public_integers() -> None:
     assert prove_values(by_shift, PureDP(epsilon=1), data=ONE).bound == 1
     for program in (private_shift, private_length):
         assert prove_values(program, PureDP(epsilon=1), data=ONE).verdict != "verified"
+
+
+def methods_in_a_branch(coins: Any, data: Any) -> Any:
+    row = data[0]
+    found = row.max() if row[0] > 0.5 else row.min()
+    return coins.release(found, Laplace(scale=1), site="x")
+
+
+def test_methods_may_be_called_in_a_private_branch() -> None:
+    """The largest or the smallest entry is in [0, 1], so it costs 1."""
+    assert prove_values(methods_in_a_branch, PureDP(epsilon=1), data=ROWS).bound == 1
+    assert prove_values(methods_in_a_branch, PureDP(epsilon="1/2"), data=ROWS).verdict != "verified"
