@@ -173,7 +173,7 @@ class BatchedLinUCB:
 
 
 def actions_of(users: Users, *, dim: int) -> list[tuple[Floats, Floats]]:
-    """Return the features (K, d) and the rewards (K,) of the actions of every user, after checks of Assumption 3.1.
+    """Return the features (K, d) and the rewards (K,) of every user's actions, and check Assumption 3.1.
 
     ``users`` are an array (U, K, d + 1), rewards last, or a table of columns "features k" (U, d) and
     "reward k" (U,) for each of K actions k = 0, 1, ... Raises ``InvalidParameterError`` as
