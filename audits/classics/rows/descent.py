@@ -21,6 +21,7 @@ from dpaudit.certify.proof import Proof
 from dpaudit.certify.sites import Site
 from dpaudit.coins import Coins, Program
 from dpaudit.core.claims import ApproxDP, ZeroConcentratedDP
+from dpaudit.core.data import Anything, Records
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Group, Run
@@ -34,6 +35,8 @@ __all__ = ["rows"]
 rows = Group("Private descent")
 
 EPOCH = 4
+#: Two epochs of points of the plane.
+POINTS = Records(Anything(), width=2, size=2 * EPOCH)
 
 
 def clipped(gradient: Any) -> Any:
@@ -68,7 +71,7 @@ def audit(variance: int) -> PrivacyAudit:
     )
 
 
-@privacy(rows, "FTRL/right", "Kairouz et al. 2021, Theorem 4.1", accounting="", expect="consistent")
+@privacy(rows, "FTRL/right", "Kairouz et al. 2021, Theorem 4.1", accounting="", prove=POINTS)
 def ftrl_right() -> PrivacyAudit:
     """DP-FTRL with restarts and noise for the three nodes of every record is (1/2)-zCDP
 
