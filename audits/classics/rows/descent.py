@@ -6,6 +6,7 @@ Records are points of the plane. The loss of a model x is |x - record|²/2, with
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ def ftrl_right() -> PrivacyAudit:
 
     a record enters one tree, of four leaves
     """
-    return audit(12)
+    return replace(audit(12), claim=ZeroConcentratedDP(rho="1/2", domain=POINTS.words))
 
 
 @privacy(rows, "FTRL/unscaled", "the noise of one node", expect="refuted", accounting="", role="control")

@@ -27,10 +27,11 @@ __all__ = ["rows"]
 
 rows = Group("The sparse vector technique")
 
-CLAIM = PureDP(epsilon=1)
 COLUMNS = 12
 #: Any number of rows, which are proved for the correct variants.
 TABLE = Records(Integers(0, 1), width=COLUMNS)
+CLAIM = PureDP(epsilon=1)
+PROVED = PureDP(epsilon=1, domain=TABLE.words)
 #: So low that an answer "below" reveals much about the threshold's noise.
 THRESHOLD = -20
 HALF = tuple(range(6, 12))
@@ -54,12 +55,13 @@ def variant(
     *,
     rising: tuple[int, ...] = (COLUMNS - 1,),
     answers: tuple[Any, Any] = (False, True),
+    claim: PureDP = CLAIM,
 ) -> PrivacyAudit:
     """Return the audit of a variant. Between the inputs the columns ``rising`` rise by one, and all others
     fall by one. The forced history has the second of ``answers`` in the rising columns only."""
     up = np.isin(np.arange(COLUMNS), rising).astype(int)[None]
     return PrivacyAudit(
-        claim=CLAIM,
+        claim=claim,
         program=program,
         neighbours=lambda run: [Neighbours("some columns rise, the others fall", 1 - up, up)],
         sites=sites,
@@ -82,7 +84,7 @@ def algorithm_1() -> PrivacyAudit:
         threshold=THRESHOLD, threshold_noise=Laplace(scale=2), query_noise=Laplace(scale=4)
     )
     svt = above_threshold(sensitivity=1, threshold_scale=2, query_scale=4)
-    return variant(sparse_vector(kernel), [Site("flags", mechanism=svt)])
+    return variant(sparse_vector(kernel), [Site("flags", mechanism=svt)], claim=PROVED)
 
 
 @privacy(rows, "SVT/2", "Dwork and Roth 2014, Algorithm 2", accounting="", prove=TABLE)
@@ -96,7 +98,10 @@ def algorithm_2() -> PrivacyAudit:
     )
     svt = above_threshold(sensitivity=1, threshold_scale=4, query_scale=8)
     return variant(
-        sparse_vector(kernel, channels=2), [Site("flags", mechanism=svt, touches=2)], rising=(5, 11)
+        sparse_vector(kernel, channels=2),
+        [Site("flags", mechanism=svt, touches=2)],
+        rising=(5, 11),
+        claim=PROVED,
     )
 
 
