@@ -30,13 +30,9 @@ BITS = Values(0, 1)
 USERS = 1000
 
 
-RESPONSES = [RandomisedResponse(symbols=2, truth=bit, epsilon=1) for bit in (0, 1)]
-
-
 def bits(coins: Coins, data: Any) -> Any:
-    return coins.aggregate(
-        [RESPONSES[bit] for bit in data.tolist()], Counts(2), site="messages", to=SHUFFLER_OUTPUT
-    )
+    responses = [RandomisedResponse(symbols=2, truth=bit, epsilon=1) for bit in data.tolist()]
+    return coins.aggregate(responses, Counts(2), site="messages", to=SHUFFLER_OUTPUT)
 
 
 def seen_by_the_shuffler(delta: str) -> ApproxDP:

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpaudit.core import views
 from dpaudit.core.views import Principal
-from dpaudit.distributions import NoisyArgmax, WrappedMod
+from dpaudit.distributions import NoisyArgmax, SubsampledGaussianSum, WrappedMod
 from dpaudit.prover.values.accepted import ACCEPTED
 from dpaudit.prover.values.aggregates import IMAGES, Image
 from dpaudit.prover.values.channels import KERNELS, admitted
@@ -186,6 +186,8 @@ class Names(Parts):
         if kind in IMAGES:
             require_own(run, kind, value)
             return Image(value)
+        if value is SubsampledGaussianSum:
+            return Named("subsample", value)
         if value is WrappedMod:
             return Named("wrapped", value)
         if isinstance(value, type) and value in KERNELS:
