@@ -1,9 +1,9 @@
 """Follow shuffled messages, and sums over a Poisson subsample.
 
 ``coins.aggregate([RandomisedResponse(...) for x in values], Counts(k), ...)`` shows how often each message
-was sent. ``Shuffle()`` shows the sorted messages, and ``Sum()`` and ``SumMod(m)`` their sum. All are functions
-of the multiset of the messages. ``coins.observe(SubsampledGaussianSum(rows, rate=..., sigma=...), ...)`` shows
-a noisy sum over a hidden sample. The kernel bounds both (``kernel.values.amplified``).
+was sent. ``Shuffle()`` shows the sorted messages, and ``Sum()`` and ``SumMod(m)`` their sum. All are
+functions of the multiset of the messages. The outcome of ``SubsampledGaussianSum(rows, rate=..., sigma=...)``
+is a noisy sum over a hidden sample. The kernel bounds both (``kernel.values.amplified``).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def subsampled_sum(run: Run, found: Subsample) -> Any:
     rows = found.records
     if not isinstance(rows, Private) or rows.info.records != 1 or rows.info.kind != "f":
         return run.refuse("SubsampledGaussianSum requires floats, one row for each record")
-    width = tuple(rows.shape[1:])
+    width: Any = tuple(rows.shape[1:])
     if len(width) > 1 or not all(type(extent) is int and extent for extent in width):
         run.refuse("SubsampledGaussianSum requires a number or a vector of fixed length for each record")
     real = run.plain(distributions.SubsampledGaussianSum, np.zeros((0, *width)), **found.options)

@@ -110,7 +110,7 @@ def _k_ary(run: Run, found: Tabulated, symbols: list[Private]) -> Public:
 
 
 def randomiser(run: Run, found: Tabulated) -> tuple[int, dict[str, Any], int]:
-    """Return the step of a user's symbol, the randomiser as the kernel reads it, and the number of messages."""
+    """Return a user's symbol, the randomiser as the kernel reads it, and how many messages it has."""
     symbols = [one for value in found.given.values() for one in _privates(value)]
     if found.kind is distributions.RandomisedResponse:
         probe = run.plain(found.kind, **{**found.given, "truth": 0})
