@@ -34,9 +34,13 @@ USERS = 1000
 USER_BITS = Records(Integers(0, 1), size=USERS)
 
 
+RESPONSES = [RandomisedResponse(symbols=2, truth=bit, epsilon=1) for bit in (0, 1)]
+
+
 def bits(coins: Coins, data: Any) -> Any:
-    responses = [RandomisedResponse(symbols=2, truth=bit, epsilon=1) for bit in data.tolist()]
-    return coins.aggregate(responses, Counts(2), site="messages", to=SHUFFLER_OUTPUT)
+    return coins.aggregate(
+        [RESPONSES[bit] for bit in data.tolist()], Counts(2), site="messages", to=SHUFFLER_OUTPUT
+    )
 
 
 def seen_by_the_shuffler(delta: str) -> ApproxDP:
