@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit import distributions
+from dpaudit.prover.values.amplification import shuffled
 from dpaudit.prover.values.operations import binary, content, is_plain
 from dpaudit.prover.values.randomness import (
     Distribution,
@@ -32,22 +33,23 @@ from dpaudit.prover.values.randomness import (
     require_own,
 )
 from dpaudit.prover.values.run import Run
+from dpaudit.prover.values.tabulated import Tabulated
 from dpaudit.prover.values.values import Array, Symbol
 
 __all__ = ["IMAGES", "Image", "aggregate", "make_image", "make_wrapped"]
 
-IMAGES = (distributions.Sum, distributions.SumMod, distributions.Shuffle)
+IMAGES = (distributions.Sum, distributions.SumMod, distributions.Counts, distributions.Shuffle)
 
 
 @dataclass(frozen=True, eq=False)
 class Image(Symbol):
-    """``Sum()``, ``SumMod(m)`` or ``Shuffle()``, as the program constructed it."""
+    """``Sum()``, ``SumMod(m)``, ``Counts(k)`` or ``Shuffle()``, as the program constructed it."""
 
     real: Any
 
 
 def make_image(run: Run, kind: type, arguments: list[Any], options: dict[str, Any]) -> Image:
-    """Construct ``Sum()``, ``SumMod(m)`` or ``Shuffle()``."""
+    """Construct ``Sum()``, ``SumMod(m)``, ``Counts(k)`` or ``Shuffle()`` from constants."""
     require_own(run, kind)
     if not is_plain([*arguments, *options.values()]):
         run.refuse(f"{kind.__name__} requires constants")
@@ -70,13 +72,13 @@ def make_wrapped(run: Run, arguments: list[Any], options: dict[str, Any]) -> Wra
 
 
 def aggregate(run: Run, arguments: list[Any], options: dict[str, Any]) -> Any:
-    """Follow ``coins.aggregate`` for sums of equal shares, and for shuffled messages with equal noise."""
+    """Follow ``coins.aggregate`` for sums of equal shares, and for functions of shuffled messages."""
     given = bound_call(run, "aggregate", arguments, options)
     parts, image = given["distributions"], given["through"]
     if not isinstance(parts, list | tuple) or not parts:
         run.refuse("coins.aggregate requires a list with one distribution for each user")
     if not isinstance(image, Image):
-        run.refuse("coins.aggregate requires Sum(), SumMod(m) or Shuffle()")
+        run.refuse("coins.aggregate requires Sum(), SumMod(m), Counts(k) or Shuffle()")
     if run.generator is not None:  # a run on real data draws real numbers
         people = given["to"]
         return run.plain(
@@ -84,8 +86,12 @@ def aggregate(run: Run, arguments: list[Any], options: dict[str, Any]) -> Any:
                 [_real_part(part) for part in parts], image.real, site=given["site"], to=people
             )
         )
+    if any(isinstance(part, Tabulated) for part in parts):
+        return shuffled(run, parts, image.real)
     if isinstance(image.real, distributions.Shuffle):
         return _messages(run, parts, image.real)
+    if isinstance(image.real, distributions.Counts):
+        run.refuse("Counts requires messages from RandomisedResponse or Categorical")
     if not all(isinstance(part, Moved | Distribution) for part in parts):
         run.refuse("coins.aggregate requires equal integer noise for each user, such as share.shift(x)")
     share = _share(run, parts)
@@ -132,4 +138,4 @@ def _share(run: Run, parts: Sequence[Moved | Distribution]) -> Distribution:
 def _real_part(part: Any) -> Any:
     if isinstance(part, Moved):
         return distribution_of(part.noise).shift(real_argument(part.offset))
-    return distribution_of(part)
+    return part.real() if isinstance(part, Tabulated) else distribution_of(part)

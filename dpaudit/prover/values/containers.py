@@ -13,6 +13,7 @@ from dpaudit.core import views
 from dpaudit.prover.values.accepted import ACCEPTED, METHODS
 from dpaudit.prover.values.aggregates import aggregate
 from dpaudit.prover.values.channels import Session, ask, call_kernel, open_channel
+from dpaudit.prover.values.chosen import chosen_distribution
 from dpaudit.prover.values.frames import FRAMES, frame_attribute, frame_item, frame_method
 from dpaudit.prover.values.functions import Accepted, call_accepted
 from dpaudit.prover.values.joins import JOINED
@@ -168,6 +169,10 @@ class Containers(Places):
             raise ProgramRaisedError(IndexError(f"{type(inner).__name__} index out of range"))
         if isinstance(inner, np.generic | int | float | bool) or inner is None:
             self.run.refuse("a single number is indexed")
+        if type(inner) in (list, tuple):
+            found = chosen_distribution(self.run, inner, key, index)
+            if found is not None:
+                return found
         if isinstance(inner, FRAMES):
             return frame_item(self.run, value, key)
         return index(self.run, value, key)
