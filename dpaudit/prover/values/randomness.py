@@ -30,6 +30,7 @@ from dpaudit.prover.values.operations import (
     is_plain,
     published,
     shape_of,
+    symbols_in,
 )
 from dpaudit.prover.values.run import Run, exact
 from dpaudit.prover.values.samples import apply
@@ -409,6 +410,8 @@ def _whole(value: Any) -> Any:
 
 
 def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = None) -> Any:
+    if any(not isinstance(one, Public) for one in symbols_in(p)) and isinstance(content(p), list | tuple):
+        run.refuse("rng.choice with a list of private probabilities is not supported (use np.array)")
     inner, chances = content(a), content(p)
     if size is not None:
         return _choices(run, inner, size, replace, p)
