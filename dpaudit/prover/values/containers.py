@@ -191,6 +191,8 @@ class Containers(Places):
             return getattr(inner, name)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
             return Bound(inner, name)
+        if type(inner) is int and name == "bit_length":
+            return Bound(inner, name)
         if isinstance(inner, Running) and name in ("send", "close"):
             return Bound(inner, name)
         if isinstance(inner, Raised) and type(inner.error) is StopIteration and name == "value":
@@ -287,6 +289,8 @@ class Containers(Places):
             return frame_method(self.run, inner, name, arguments, options)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
             return self._container_method(inner, name, arguments, options)
+        if type(inner) is int and name == "bit_length":
+            return self.run.plain(inner.bit_length, *arguments, **options)
         return self._array_method(value, name, arguments, options)
 
     def _of_randomness(self, inner: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:

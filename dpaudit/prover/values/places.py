@@ -88,8 +88,9 @@ class Places(Names):
         inner = content(place)
         if id(inner) in self.frozen:
             self.run.refuse("the data, or a list or dict from outside the function, is modified")
+        if not isinstance(inner, Public):
+            key = self.run.whole.if_integer(self.run, content(key))
         if isinstance(inner, list | dict):
-            key = content(key)
             if (
                 isinstance(key, Symbol)
                 or not is_key(key)
