@@ -16,8 +16,9 @@ import numpy as np
 
 from dpaudit.prover.values.branches import returns_early
 from dpaudit.prover.values.functions import Accepted, call_accepted
-from dpaudit.prover.values.generators import Finished, Generators
+from dpaudit.prover.values.generators import Finished
 from dpaudit.prover.values.joins import is_private
+from dpaudit.prover.values.opaque import OpaqueCalls
 from dpaudit.prover.values.operations import (
     add_to_output,
     content,
@@ -42,6 +43,7 @@ from dpaudit.prover.values.scopes import (
     name_of,
 )
 from dpaudit.prover.values.values import (
+    MISSING,
     Array,
     Named,
 )
@@ -49,7 +51,7 @@ from dpaudit.prover.values.values import (
 __all__ = ["Interpreter"]
 
 
-class Interpreter(Generators):
+class Interpreter(OpaqueCalls):
     """An interpreter for one function on one path."""
 
     def call(self, function: Any, arguments: Sequence[Any], options: dict[str, Any], node: ast.AST) -> Any:
@@ -59,6 +61,12 @@ class Interpreter(Generators):
         arguments = list(arguments)
         if self.pure:
             self.require_pure_call(inner, arguments, options)
+        found = self.call_opaque(inner, arguments, options)
+        if found is not MISSING:
+            return found
+        return self.observed(inner, arguments, options, lambda: self._dispatched(inner, arguments, options))
+
+    def _dispatched(self, inner: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
         if isinstance(inner, Function):
             return self.call_function(inner, arguments, options)
         if isinstance(inner, Accepted):
