@@ -23,6 +23,7 @@ from __future__ import annotations
 import ast
 import bisect
 import builtins
+import dataclasses
 import hashlib
 import inspect
 import math
@@ -38,13 +39,13 @@ import numpy as np
 
 from dpaudit.kernel.values.expressions import text_of
 from dpaudit.prover.symbols import RefusedError
-from dpaudit.prover.values.functions import ACCEPTED, Accepted, call_accepted
+from dpaudit.prover.values.functions import ACCEPTED, Accepted
 from dpaudit.prover.values.generators import Generators
-from dpaudit.prover.values.operations import content, expression_of, published, symbols_in
+from dpaudit.prover.values.operations import content, published, symbols_in
 from dpaudit.prover.values.run import NotFollowedError, Run
 from dpaudit.prover.values.scopes import Bound, Class, Function, Instance, Method, Scope, assigned_names
 from dpaudit.prover.values.sources import source_of
-from dpaudit.prover.values.values import MISSING, Named, Noisy, Public, Symbol
+from dpaudit.prover.values.values import MISSING, Draw, Named, Noisy, Public, Symbol
 
 __all__ = ["OpaqueCalls", "OpaqueObject", "Unfollowed", "candidate", "reason_against"]
 
@@ -152,13 +153,11 @@ class _Reader:
             self._refuse(f"{name} takes *args or **kwargs")
         local = set(given) | assigned_names(node)[0]
         parts = [part for statement in node.body for part in _walk(statement)]
-        local |= {
-            name.id
-            for part in parts
-            if isinstance(part, ast.comprehension)
-            for name in ast.walk(part.target)
-            if isinstance(name, ast.Name)
-        }
+        for target in [part.target for part in parts if isinstance(part, ast.comprehension)]:
+            names = {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
+            if any(self._global(one, real) is not MISSING for one in names - local):
+                self._refuse(f"{name} uses the name of a global value in a comprehension")
+            local |= names
         self_name = given[0] if owner is not None and given else None
         if self_name is not None and self_name in _stored(parts):
             self._refuse(f"{name} assigns {self_name}")
@@ -171,6 +170,10 @@ class _Reader:
                 self._refuse(f"{name} uses the constant {part.value!r}")
             if isinstance(part, ast.keyword) and part.arg in (None, "out", "key"):
                 self._refuse(f"{name} passes {part.arg}")
+            if isinstance(part, ast.Compare) and any(isinstance(op, ast.Is | ast.IsNot) for op in part.ops):
+                sides = (part.left, *part.comparators)
+                if not any(isinstance(one, ast.Constant) and one.value is None for one in sides):
+                    self._refuse(f"{name} compares the identity of values")
             if isinstance(part, ast.Attribute):
                 self._attribute(part, real, local, self_name, id(part) in called)
             if isinstance(part, ast.Name) and part.id not in local and id(part) not in inner:
@@ -263,11 +266,11 @@ class OpaqueCalls(Generators):
 
     def call_opaque(self, inner: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
         """Return the result of a call without following it, or ``MISSING`` for any other call."""
-        if isinstance(inner, Accepted) and inner.function in (int, float):
-            return self._number(inner, arguments, options)
-        if isinstance(inner, Named) and inner.name == "bool" and len(arguments) == 1 and not options:
-            one = content(arguments[0])
-            if isinstance(one, Unfollowed):
+        one = content(arguments[0]) if len(arguments) == 1 and not options else None
+        if isinstance(one, Unfollowed):
+            if isinstance(inner, Accepted) and inner.function in (int, float):
+                return self._number(inner, one)
+            if isinstance(inner, Named) and inner.name == "bool":
                 return self.run.walk.fork(f"truth {self._read('bool', one)}", 2) == 1
         if not self.run.record.opaque:
             return MISSING
@@ -350,9 +353,17 @@ class OpaqueCalls(Generators):
 
     def _event(self, real: Any, name: str, given: list[Any], named: dict[str, Any], owner: Any = None) -> Any:
         whose = "" if owner is None else text_of(owner.expression)
-        parts = [text_of(expression_of(self.run, one)) for one in (*given, *named.values())]
+        parts = [self._written(one) for one in (*given, *named.values())]
         code = f"{real.__module__}.{real.__qualname__}"
         return ["function", "unfollowed", self._add(code, _digest(real), name, whose, parts, list(named))]
+
+    def _written(self, value: Any) -> Any:
+        """Return a text that determines the value and type of an argument: 0.0, -0.0 and 0 are different."""
+        if type(value) is tuple:
+            return tuple(map(self._written, value))
+        if isinstance(value, Public):
+            return text_of(value.expression), value.kind, value.python
+        return type(value).__name__, repr(value)
 
     def _read(self, how: str, value: Unfollowed) -> str:
         self._require_no_condition()
@@ -378,45 +389,39 @@ class OpaqueCalls(Generators):
     ) -> tuple[list[Any], dict[str, Any]]:
         """Refuse arguments that are private, or that the call could change."""
         self._require_no_condition()
-        given = [self._released(one) for one in arguments]
-        named = {key: self._released(one) for key, one in options.items()}
-        for one in (*given, *named.values()):
+        for one in (*arguments, *options.values()):
             if not self._is_fixed(one):
                 self.run.refuse(
                     f"{real.__qualname__} is not followed, and it requires numbers, text, None or tuples of"
                     " them (write int(x) or float(x) for a released value, and tuple(...) for a list)"
                 )
-        return given, named
-
-    def _released(self, value: Any) -> Any:
-        """Publish noisy numbers, unless noise may stay hidden. A private value plus noise is no array."""
-        if type(value) is tuple:
-            return tuple(map(self._released, value))
-        if not isinstance(value, Noisy) or value.shape != () or self.run.hidden:
-            return value
-        found = content(published(self.run, value))
-        self._fix(found)
-        return found
+        return arguments, options
 
     def _is_fixed(self, value: Any) -> bool:
         if type(value) is tuple:
             return all(map(self._is_fixed, value))
         return type(value) in PLAIN or (isinstance(value, Public) and id(value) in self.numbers)
 
-    def _number(self, inner: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
+    def _number(self, inner: Accepted, one: Unfollowed) -> Public:
         """Follow ``int(x)`` and ``float(x)``, whose results are immutable."""
-        one = content(arguments[0]) if len(arguments) == 1 and not options else None
-        if isinstance(one, Unfollowed):
-            name, kind = inner.function.__name__, "i" if inner.function is int else "f"
-            expression = ["function", "unfollowed", self._read(name, one)]
-            samples = self.run.worlds.constant(MISSING)
-            public = Public(expression, (), kind, samples, python=True)
-            self._fix(public)
-            return public
-        found = call_accepted(self.run, inner, arguments, options)
-        if found is not one:
-            self._fix(found)
+        kind = "i" if inner.function is int else "f"
+        expression = ["function", "unfollowed", self._read(inner.name, one)]
+        found = Public(expression, (), kind, self.run.worlds.constant(MISSING), python=True)
+        self._fix(found)
         return found
+
+    def _converted(self, found: Any) -> Any:
+        """Return the result of ``int`` or ``float``. Only the converted value is certainly no array.
+
+        A noisy value is released here, unless noise may stay hidden.
+        """
+        if isinstance(found, Noisy | Draw) and not self.run.hidden:
+            found = content(published(self.run, found))
+        if not isinstance(found, Public) or found.shape != ():
+            return found
+        number = dataclasses.replace(found, python=True)
+        self._fix(number)
+        return number
 
     def _fix(self, found: Any) -> None:
         if isinstance(found, Public) and found.shape == ():
@@ -433,8 +438,10 @@ class OpaqueCalls(Generators):
             found = call()
             if isinstance(inner, Named) and inner.name in ("min", "max") and not options:
                 self._number_of(found, *arguments)
+            if isinstance(inner, Accepted) and inner.function in (int, float) and record.opaque:
+                return self._converted(found)
             return found
-        before, self.inside = len(run.walk.forks), real
+        before, self.inside = self._forks(), real
         try:
             return call()
         except RefusedError:
@@ -442,7 +449,10 @@ class OpaqueCalls(Generators):
             raise
         finally:
             self.inside = None
-            record.forked[real] = record.forked.get(real, 0) + len(run.walk.forks) - before
+            record.forked[real] = record.forked.get(real, 0) + self._forks() - before
+
+    def _forks(self) -> int:
+        return len(getattr(self.run.walk, "forks", ()))
 
     def _could_be_opaque(self, real: Any, given: list[Any]) -> bool:
         if real is None:

@@ -99,7 +99,15 @@ def parts(data: Any, rng: Any) -> Any:
     return int(best), float(first)
 
 
-RIGHT = [leader, leader_as_size, leader_of_a_list, maybe_none, table, parts]
+def lazily(values: Any) -> Any:
+    yield ranked(values, 0)
+
+
+def generator(data: Any, rng: Any) -> Any:
+    return [int(one) for one in lazily(many(data, rng))]
+
+
+RIGHT = [generator, leader, leader_as_size, leader_of_a_list, maybe_none, table, parts]
 
 
 # Wrong programs: each costs more than 1, or has a call that is not what the interpreter computes.
@@ -374,7 +382,7 @@ def changed_number(data: Any, rng: Any) -> Any:
     x = np.copy(values[0])
     less = x < 0
     found = int(changes_number(x, values))
-    return found, data[5] + rng.laplace(0, 1), data[5 if (x < 0) != less else 4]
+    return found, data[5] + rng.laplace(0, 1 if (x < 0) == less else 0.5)
 
 
 def kept_iterator(values: Any) -> Any:
@@ -385,14 +393,6 @@ def read_twice(data: Any, rng: Any) -> Any:
     found = kept_iterator(many(data, rng))
     first = 2 in found
     return data[5] + rng.laplace(0, 1 if first == (2 in found) else 0.1)
-
-
-def lazily(values: Any) -> Any:
-    yield ranked(values, 0)
-
-
-def generator(data: Any, rng: Any) -> Any:
-    return [int(one) for one in lazily(many(data, rng))]
 
 
 @cache
@@ -439,12 +439,81 @@ def stores_private(data: Any, rng: Any) -> Any:
     return int(kept.best())
 
 
+def hides_global(values: Any) -> Any:
+    found = [SCALES + 0 for SCALES in values]
+    SCALES[0] = 0.01
+    return ranked(found, 0)
+
+
+def changes_scale_by_comprehension(data: Any, rng: Any) -> Any:
+    found = int(hides_global(many(data, rng)))
+    return found, data[5] + rng.laplace(0, SCALES[0])
+
+
+def sign_of(values: Any) -> Any:
+    return 1 / max(abs(ranked(values, 0)), 1) + np.sqrt(values[0] * values[1])
+
+
+def signed_zero(data: Any, rng: Any) -> Any:
+    above = data[0] + rng.laplace(0, 1) > 0
+    others = tuple(noisy(data, rng, k) for k in range(1, 5))
+    return float(sign_of(((0.0 if above else -0.0), *others))), data[0] + rng.laplace(0, 1)
+
+
+def identity(values: Any) -> Any:
+    return 1 if values[0] is values[1] else ranked(values, 0)
+
+
+def compares_identity(data: Any, rng: Any) -> Any:
+    return int(identity(many(data, rng)))
+
+
+def writes_file(values: Any) -> Any:
+    np.array(values).tofile("released")
+    return ranked(values, 0)
+
+
+def files(data: Any, rng: Any) -> Any:
+    return int(writes_file(many(data, rng)))
+
+
+def shouts(values: Any) -> Any:
+    print(values)  # noqa: T201
+    return ranked(values, 0)
+
+
+class Based(Table):
+    pass
+
+
+def with_base(data: Any, rng: Any) -> Any:
+    kept = Based(many(data, rng))
+    return int(kept.best()), data[0] + rng.laplace(0, 1)
+
+
+KEPT = Table((1.0, 2.0))
+
+
+def keeps_object(data: Any, rng: Any) -> Any:
+    found = int(Table(many(data, rng)).best())
+    KEPT.renew(0, 3.0)
+    return found
+
+
+REFUSED = [
+    writes_global, appends_to_global, through_alias, declares_global, keeps_in_default, keeps_in_function,
+    Shared, Counting, Dear, draws_again, sets_seed, looks_at_clock, looks_at_frames, by_name, raises_own, stops,
+    lazily, hides_global, identity, writes_file, shouts, Based,
+]  # fmt: skip
+ACCEPTED = [ranked, Table, changes_argument, changes_number, kept_iterator]
+
 WRONG = [
+    changes_scale_by_comprehension, signed_zero, compares_identity, files, with_base, keeps_object,
     leader_twice, size_too_large, same_noise, half_noise_at_one_answer, state_forgotten, raw_private,
     private_state, private_branch, private_branch_on_state, raw_result, changes_scale, keeps_in_global,
     changes_scale_by_alias, counts_calls, default_state, function_state, class_state, class_counter,
     object_as_result, seeded, noise_of_a_seed, timed, frames, evaluated, caught, caught_stop,
-    caught_type_error, changed_list, changed_array, changed_number, read_twice, generator, cached,
+    caught_type_error, changed_list, changed_array, changed_number, read_twice, cached,
     through_closure, passes_generator, passes_method, attribute_of_result, in_place, stores_private,
 ]  # fmt: skip
 
@@ -461,6 +530,18 @@ def test_a_call_with_other_effects_is_not_verified(program: Callable[..., Any]) 
     """Wrong programs, and calls with an effect besides their result, are not verified."""
     found = prove_values(program, PureDP(epsilon=1), data=DATA, seconds=20)
     assert found.verdict == "inconclusive"
+
+
+@pytest.mark.parametrize("real", REFUSED, ids=lambda one: one.__name__)
+def test_code_with_side_effects_is_followed(real: Any) -> None:
+    """Functions and classes that could do more than compute must be followed."""
+    assert reason_against(real, frozenset([__file__])) != ""
+
+
+@pytest.mark.parametrize("real", ACCEPTED, ids=lambda one: one.__name__)
+def test_code_that_only_computes_need_not_be_followed(real: Any) -> None:
+    """Functions that only use, or change, their own arguments need not be followed."""
+    assert reason_against(real, frozenset([__file__])) == ""
 
 
 def test_a_patched_function_is_read_as_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
