@@ -24,6 +24,7 @@ from dpaudit.prover.values.operations import (
     content,
     truth,
 )
+from dpaudit.prover.values.randomness import GENERATOR
 from dpaudit.prover.values.record_loops import follows_loop, follows_sum
 from dpaudit.prover.values.run import ProgramRaisedError
 from dpaudit.prover.values.scopes import (
@@ -46,9 +47,14 @@ from dpaudit.prover.values.values import (
     MISSING,
     Array,
     Named,
+    Symbol,
 )
 
 __all__ = ["Interpreter"]
+
+#: Functions and methods that may return an array without dimensions instead of a number.
+SINGLE = ("array", "asarray", "copy", "where", "reshape", "full", "full_like", "zeros_like", "ones_like",
+          "squeeze", "transpose", "astype")  # fmt: skip
 
 
 class Interpreter(OpaqueCalls):
@@ -64,7 +70,12 @@ class Interpreter(OpaqueCalls):
         found = self.call_opaque(inner, arguments, options)
         if found is not MISSING:
             return found
-        return self.observed(inner, arguments, options, lambda: self._dispatched(inner, arguments, options))
+        found = self.observed(inner, arguments, options, lambda: self._dispatched(inner, arguments, options))
+        name = inner.name.rpartition(".")[2] if isinstance(inner, Accepted | Bound | Named) else ""
+        drawn = name in GENERATOR and () in (*arguments, *options.values())
+        if (drawn or name in SINGLE) and isinstance(found, Symbol) and not isinstance(found, Array):
+            self.no_dimensions[id(found)] = found
+        return found
 
     def _dispatched(self, inner: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
         if isinstance(inner, Function):

@@ -190,6 +190,8 @@ class Places(Names):
             inner.extend(self.iterate(other))
             return inner
         if not isinstance(place, Array):
+            if id(inner) in self.no_dimensions:
+                self.run.refuse("an array without dimensions may be modified in place (write x = x + ...)")
             if isinstance(inner, Public) and inner.shape is None:
                 self.run.refuse("a released value of unknown shape is modified in place (write x = x + ...)")
             return binary(self.run, op, place, other)

@@ -502,8 +502,8 @@ def keeps_object(data: Any, rng: Any) -> Any:
 
 REFUSED = [
     writes_global, appends_to_global, through_alias, declares_global, keeps_in_default, keeps_in_function,
-    Shared, Counting, Dear, draws_again, sets_seed, looks_at_clock, looks_at_frames, by_name, raises_own, stops,
-    lazily, hides_global, identity, writes_file, shouts, Based,
+    Shared, Counting, Dear, draws_again, sets_seed, looks_at_clock, looks_at_frames, by_name, raises_own,
+    stops, lazily, hides_global, identity, writes_file, shouts, Based,
 ]  # fmt: skip
 ACCEPTED = [ranked, Table, changes_argument, changes_number, kept_iterator]
 
@@ -516,6 +516,42 @@ WRONG = [
     caught_type_error, changed_list, changed_array, changed_number, read_twice, cached,
     through_closure, passes_generator, passes_method, attribute_of_result, in_place, stores_private,
 ]  # fmt: skip
+
+
+def copied_number(data: Any, rng: Any) -> Any:
+    x = np.copy(data[0] + rng.laplace(0, 1))
+    y = x
+    before = y < 0
+    x += 5
+    return data[5] + rng.laplace(0, 1 if (y < 0) == before else 0.5)
+
+
+def drawn_number(data: Any, rng: Any) -> Any:
+    x = rng.laplace(0, 1, size=())
+    y = x
+    before = y < 0
+    x += 5
+    return data[5] + rng.laplace(0, 1 if (y < 0) == before else 0.5)
+
+
+def private_number(data: Any, rng: Any) -> Any:
+    x = np.asarray(data[0] * 1.0)
+    y = x
+    x += 100 * data[1]
+    return y + rng.laplace(0, 1)
+
+
+def chosen_number(data: Any, rng: Any) -> Any:
+    x = np.where(data[0] > 0.5, data[0], 0.5)
+    y = x
+    x += 100 * data[1]
+    return y + rng.laplace(0, 1)
+
+
+@pytest.mark.parametrize("program", [copied_number, drawn_number, private_number, chosen_number])
+def test_an_array_without_dimensions_is_not_taken_for_a_number(program: Callable[..., Any]) -> None:
+    """``x += 1`` changes an array without dimensions in place, also under its other names."""
+    assert prove_values(program, PureDP(epsilon=1), data=DATA).verdict == "inconclusive"
 
 
 @pytest.mark.parametrize("program", RIGHT, ids=lambda one: one.__name__)
