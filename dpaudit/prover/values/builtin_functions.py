@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.core.errors import CodedError
+from dpaudit.prover.values.aggregates import make_image, make_wrapped
 from dpaudit.prover.values.audiences import user_of
 from dpaudit.prover.values.channels import make_channel
 from dpaudit.prover.values.containers import Containers
@@ -34,6 +35,7 @@ from dpaudit.prover.values.operations import (
 from dpaudit.prover.values.randomness import (
     call_generator,
     generator_of,
+    make_constant,
     make_distribution,
     make_selection,
     require_own,
@@ -69,6 +71,12 @@ class BuiltinFunctions(Containers):
         run, name = self.run, named.name
         if name == "distribution":
             return make_distribution(run, named.real, arguments, options)
+        if name == "family":
+            return make_constant(run, named.real, arguments, options)
+        if name == "image":
+            return make_image(run, named.real, arguments, options)
+        if name == "wrapped":
+            return make_wrapped(run, arguments, options)
         if name == "kernel":
             return make_channel(run, named.real, arguments, options)
         if name == "user":

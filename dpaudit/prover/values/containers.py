@@ -11,6 +11,7 @@ import numpy as np
 
 from dpaudit.core import views
 from dpaudit.prover.values.accepted import ACCEPTED, METHODS
+from dpaudit.prover.values.aggregates import aggregate
 from dpaudit.prover.values.channels import Session, ask, call_kernel, open_channel
 from dpaudit.prover.values.frames import FRAMES, frame_attribute, frame_item, frame_method
 from dpaudit.prover.values.functions import Accepted, call_accepted
@@ -281,6 +282,8 @@ class Containers(Places):
             return call_generator(self.run, name, arguments, options)
         if isinstance(inner, Coins) and name == "channel":
             return open_channel(self.run, arguments, options)
+        if isinstance(inner, Coins) and name == "aggregate":
+            return aggregate(self.run, arguments, options)
         if isinstance(inner, Session | Distribution | Named):
             return self._of_randomness(inner, name, arguments, options)
         if isinstance(inner, Coins):

@@ -13,8 +13,9 @@ import numpy as np
 
 from dpaudit.core import views
 from dpaudit.core.views import Principal
-from dpaudit.distributions import NoisyArgmax
+from dpaudit.distributions import NoisyArgmax, WrappedMod
 from dpaudit.prover.values.accepted import ACCEPTED
+from dpaudit.prover.values.aggregates import IMAGES, Image
 from dpaudit.prover.values.channels import KERNELS, admitted
 from dpaudit.prover.values.functions import Accepted
 from dpaudit.prover.values.operations import (
@@ -26,7 +27,9 @@ from dpaudit.prover.values.operations import (
 )
 from dpaudit.prover.values.randomness import (
     DISTRIBUTIONS,
+    FAMILIES,
     make_distribution,
+    make_family,
     require_own,
 )
 from dpaudit.prover.values.run import Run
@@ -176,6 +179,17 @@ class Names(Parts):
             require_own(run, kind, value)
             [(name, number)] = value.parameters().items()
             return make_distribution(run, type(value), [], {name: number})
+        if isinstance(value, type) and value in FAMILIES:
+            return Named("family", value)
+        if kind in FAMILIES:
+            return make_family(run, value)
+        if isinstance(value, type) and value in IMAGES:
+            return Named("image", value)
+        if kind in IMAGES:
+            require_own(run, kind, value)
+            return Image(value)
+        if value is WrappedMod:
+            return Named("wrapped", value)
         if isinstance(value, type) and value in KERNELS:
             return Named("kernel", value)
         if kind in KERNELS:

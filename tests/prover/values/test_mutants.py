@@ -21,7 +21,7 @@ from dpaudit.kernel.values.steps import RULES
 from tests.prover.values import random_values
 from tests.prover.values.random_values import Fuzz, WrongRuleError
 
-BUDGET = 80  # programs
+BUDGET = 240  # programs
 
 E, A, B, C, S = elementwise, arrays, info, releases, selections
 
