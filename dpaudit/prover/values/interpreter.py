@@ -72,7 +72,9 @@ class Interpreter(OpaqueCalls):
             return found
         found = self.observed(inner, arguments, options, lambda: self._dispatched(inner, arguments, options))
         name = inner.name.rpartition(".")[2] if isinstance(inner, Accepted | Bound | Named) else ""
-        drawn = name in GENERATOR and () in (*arguments, *options.values())
+        drawn = name in GENERATOR and any(
+            type(one) is tuple and not one for one in (*arguments, *options.values())
+        )
         if (drawn or name in SINGLE) and isinstance(found, Symbol) and not isinstance(found, Array):
             self.no_dimensions[id(found)] = found
         return found
