@@ -523,6 +523,8 @@ def bound_call(run: Run, name: str, arguments: list[Any], options: dict[str, Any
     if "to" in COINS[name].parameters:
         # A release to any audience counts in full, which only enlarges what the adversary sees.
         given["to"] = audience_of(run, given.get("to"))
+        if run.on_plain_data and PUBLIC not in given["to"]:
+            run.refuse("a counterexample is only sought if everything is shown to the public")
     if not isinstance(given["site"], str):
         run.refuse("site must be a string")
     return given
