@@ -11,6 +11,7 @@ from typing import Any
 
 from dpaudit.kernel.values.elementwise import Rule, certain, in_int64
 from dpaudit.kernel.values.expressions import clipped_span, polynomial
+from dpaudit.kernel.values.guards import masked
 from dpaudit.kernel.values.info import (
     Constants,
     End,
@@ -169,7 +170,7 @@ def summed(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, A
         all(type(a) is int and 0 <= a < len(i.shape) for a in axes) and len(set(axes)) == len(axes),
         "axis is out of range or repeated",
     )
-    found = _sum(s, i, axes)
+    found = _sum(s, replace(i, guard=masked(i, ids[0])), axes)
     if found.shape == () and not i.records and set(axes) == set(range(len(i.shape))):
         found = replace(found, facts={"sum_of": ids[0]})
     return in_int64(s, found)
@@ -363,6 +364,7 @@ def reshape(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
             not s.length_is_private or shape[:records] == i.shape[: i.records],
             "the axis of records cannot be reshaped: the number of records is private",
         )
+        i = replace(i, guard=masked(i, ids[0]))
     one = i.entries == 1 and _product(shape[records:]) == 1
     facts = i.facts if one and records == i.records else {}
     aligned = i.aligned if shape[:records] == i.shape[: i.records] else (i.aligned, shape[:records])

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from dpaudit.kernel.values import arrays, elementwise, info, releases, selections
+from dpaudit.kernel.values import arrays, elementwise, guards, info, releases, selections
 from dpaudit.kernel.values.steps import RULES
 from tests.prover.values import random_values
 from tests.prover.values.random_values import Fuzz, WrongRuleError
 
 BUDGET = 80  # programs
 
-E, A, B, C, S = elementwise, arrays, info, releases, selections
+E, A, B, C, G, S = elementwise, arrays, info, releases, guards, selections
 
 
 @dataclass(frozen=True)
@@ -149,27 +149,23 @@ MUTANTS = [
     one("where", E, "where", "if not q.private:", "if True:"),
     one("where", E, "where", "zero = not infos[2].private and", "zero = True or", "guard", "where"),
     one("where", E, "where", "OPPOSITE[op]", "op", "chosen"),
-    one("where", E, "where", 'infos[0].facts.get("limits", ())', 'infos[0].facts.get("limits", ())[:1]', "chosen"),
     one("where", E, "where", "if node == ids[1] else a", "", "chosen"),
     one("where", E, "_limited", "s.smallest(info.high, Poly.of(number))", "Poly.of(number) - 1", "chosen"),
     one("where", E, "_hull", "return _lowest(s, infos)", "return infos[0].low"),
-    one("and", E, "_both", "low_open, not high_closed", "True, True", "guard"),
     one("and", E, "_truth", "high=high", "high=high, change=times(Fraction(1, 2), frame.change or ONE)", "and"),
     one("or", E, "logical_or", "None if frame.records else _common_guard(infos)", "infos[0].guard", "guard", "or"),
-    one("not", E, "logical_not", "None if i.records else i.guard", "i.guard", "guard", "not"),
+    one("not", E, "logical_not", 'guard_of(ids[0], "eq", Fraction(0))', "i.guard", "guard", "not"),
+    one("not", E, "logical_not", "OPPOSITE[op]", "op", "guard", "not"),
+    one("and", E, "logical_and", 'facts={"limits": limits}', 'facts={"limits": limits, "exactly": limits[0]}', "chosen", "and"),
+    one("where", E, "where", "change1=times(high - low, q.change1)", "change1=high - low", "choices", form="bits"),
+    one("where", E, "where", 'facts={"moved": q.change1}', 'facts={"moved": ONE}', "choices", form="bits"),
     one("cast", E, "as_kind", 'i.kind in "bi"', "True"),
     *(one(op, E, "rounding", "change = _up(i.change) if", "change = i.change if") for op in ("floor", "trunc")),
     one("rint", E, "rounding", "_nearest(i.change)", "i.change"),
     one("floor", E, "rounding", "low=None if below is None else -below", "low=low"),
     one("trunc", E, "rounding", "top if op == \"floor\" or low.number >= 0", "top if True", "trunc", "neg", form="interval"),
     *(one(op, E, "bounded", "change=times(k, i.change)", "change=times(k, i.change, Fraction(1, 2))") for op in ("tanh", "sin", "cos", "arctan")),
-    one("lt", E, "compare", "(None, number, False, True)", "(number, None, True, False)", "guard", "lt"),
-    one("le", E, "compare", "(None, number, False, False)", "(None, number, False, True)", "guard", "le", form="bits"),
-    one("gt", E, "compare", "(number, None, True, False)", "(None, number, False, True)", "guard", "gt"),
-    one("ge", E, "compare", "(number, None, False, False)", "(number, None, True, False)", "guard", "ge", form="bits"),
-    one("eq", E, "compare", "(number, number, False, False)", "(number, number, True, False)", "guard", "eq", form="bits"),
     one("eq", E, "compare", "apart and one", "one", form="bits"),
-    one("ne", E, "compare", '"eq": (number', '"ne": (number', "guard", "ne"),
 ]  # fmt: skip
 
 #: Mutants of functions that rules share. They are replaced in every module that uses them.
@@ -200,8 +196,18 @@ SHARED = [
     Mutant(("_response", "cost_of"), C, "_response", "each * (count or 0)", "each", ("cast",), (("form", "bits"),)),
     Mutant(("_by_position", "most_expensive"), C, "_by_position", "if s.group != 1 or", "if", ("slices",), tuple(PAIR.items())),
     Mutant(("_affects", "most_expensive"), C, "_affects", "(place - start) % step == 0", "(place - start) % step == 1", ("slices",), (("adjacency", "replace-one"),)),
-    Mutant(("_by_value", "most_expensive"), C, "_by_value", "pairs = hit if single else {a | b for a in hit for b in hit}", "pairs = hit", ("guard",), (("adjacency", "replace-one"),)),
-    Mutant(("_inside", "most_expensive"), C, "_inside", "value == low and not low_open", "False", ("guard", "eq"), (("form", "bits"),)),
+    Mutant(("affected_sets",), G, "affected_sets", "return found if single else", "return found if True else", ("guard",), (("adjacency", "replace-one"),)),
+    Mutant(("_inside", "affected_sets"), G, "_inside", "value == low and not low_open", "False", ("guard", "eq"), (("form", "bits"),)),
+    Mutant(("_pieces", "affected_sets"), G, "_pieces", "[*ends, *between,", "[*between,", ("guard", "eq"), (("form", "bits"),)),
+    Mutant(("_intersected", "both"), G, "_intersected", "low_open, not high_closed", "True, True", ("guard",)),
+    Mutant(("_intersected", "both"), G, "_intersected", "{*a[5], *b[5]}", "{*a[5], *b[5], Fraction(1)}", ("guard",)),
+    Mutant(("masked",), G, "masked", "Fraction(1)", "Fraction(0)", ("guard",)),
+    Mutant(("guard_of",), G, "guard_of", '"lt": (None, number, False, True, ())', '"lt": (number, None, True, False, ())', ("guard", "lt")),
+    Mutant(("guard_of",), G, "guard_of", '"le": (None, number, False, False, ())', '"le": (None, number, False, True, ())', ("guard", "le"), (("form", "bits"),)),
+    Mutant(("guard_of",), G, "guard_of", '"gt": (number, None, True, False, ())', '"gt": (None, number, False, True, ())', ("guard", "gt")),
+    Mutant(("guard_of",), G, "guard_of", '"ge": (number, None, False, False, ())', '"ge": (number, None, True, False, ())', ("guard", "ge"), (("form", "bits"),)),
+    Mutant(("guard_of",), G, "guard_of", '"eq": (number, number, False, False, ())', '"eq": (number, number, True, False, ())', ("guard", "eq"), (("form", "bits"),)),
+    Mutant(("guard_of",), G, "guard_of", '"ne": (None, None', '"ne": (number, number', ("guard", "ne")),
 ]  # fmt: skip
 
 USERS = [f"dpaudit.kernel.values.{name}" for name in ("info", "elementwise", "arrays", "releases")]
