@@ -156,8 +156,9 @@ class Info:
     opposed to a numpy number. ``rises`` states that under add-remove, no entry decreases when a record is
     added. ``facts`` holds relations to other nodes (``low``: v >= k |u|_p, ``inverse``: 0 <= v <= c / |u|_p,
     ``exactly``: Booleans that hold exactly where a node compares so with a number, ``moved``: the number of
-    entries that change, and ``exp``, ``centred``, ``entry``, ``sum_of``, ``softmax``). ``values`` holds the entries of a constant
-    in row-major order.
+    entries that change, ``sides``: the largest sum of the positive parts, and of the negative parts, of a
+    change, and ``exp``, ``centred``, ``entry``, ``sum_of``, ``softmax``). ``values`` holds the entries of a
+    constant in row-major order.
     """
 
     shape: tuple[int | Poly, ...] = ()
