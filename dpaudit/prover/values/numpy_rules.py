@@ -137,11 +137,14 @@ def square_root_rule(run: Run, x1: Any) -> Any:
 
     def rooted(value: Private) -> Private:
         op, ids, params = run.record.nodes[value.node]
+        keep = op == "reshape" and value.shape == (*run.record.infos[ids[0]].shape, 1)
+        if keep:
+            op, ids, params = run.record.nodes[ids[0]]
         if op == "sum" and run.record.nodes[ids[0]][0] == "square" and value.info.kind == "f":
             base = run.record.nodes[ids[0]][1][0]
             whole = run.record.infos[base]
             if len(whole.shape) == whole.records + 1 and list(params["axes"]) == [len(whole.shape) - 1]:
-                return run.step("norm", [Private(base, whole, run.samples[base])], {"p": "2", "keep": False})
+                return run.step("norm", [Private(base, whole, run.samples[base])], {"p": "2", "keep": keep})
         return run.step("sqrt", [as_float_rule(run, value)])
 
     return each_rule(run, x1, rooted)
@@ -783,11 +786,12 @@ def median_rule(run: Run, a: Any, axis: Any = None) -> Any:
 
 
 def var_rule(run: Run, a: Any, axis: Any = None, ddof: Any = 0) -> Any:
-    """Follow ``np.var`` of a vector."""
+    """Follow ``np.var`` of a vector, or of each column of a matrix."""
     value = run.lift(a)
-    if axis is not None or type(ddof) is not int:
-        run.refuse("np.var requires the default axis, and ddof 0 or 1")
-    return run.step("var", [value], {"ddof": ddof})
+    over = (0,) if len(value.shape) == 2 else (None, 0, -1)
+    if axis not in over or type(axis) is bool or type(ddof) is not int:
+        run.refuse("np.var requires the variance over the records, and ddof 0 or 1")
+    return run.value(run.step("var", [value], {"ddof": ddof}))
 
 
 def place_of_rule(largest: bool) -> Rule:

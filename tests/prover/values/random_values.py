@@ -264,7 +264,7 @@ COMPUTED: dict[str, Callable[..., Any]] = {
     "order": _order,
     "row_entry": lambda p, pair, side, a: a[..., pair.place(a.shape[-1])],
     "argbest": lambda p, pair, side, a: (np.argmax if p["largest"] else np.argmin)(a, axis=-1),
-    "var": lambda p, pair, side, a: np.var(a, ddof=p["ddof"]),
+    "var": lambda p, pair, side, a: np.var(a, axis=0, ddof=p["ddof"]),
     "softmax": _always(lambda e, total: e / total),
     "gather": _always(lambda place, *rows: np.stack(rows)[place]),
 }
@@ -273,7 +273,7 @@ COMPUTED["rows"] = lambda p, pair, side, a: a[p["start"] : p["stop"] : p["step"]
 
 
 #: Patterns of several steps, which rarely occur by chance.
-PATTERNS = ("guard", "clip", "slices", "gram", "hits", "scores", "limits", "blocks", "chosen", "choices")
+PATTERNS = ("guard", "clip", "slices", "gram", "hits", "scores", "limits", "blocks", "chosen", "choices", "counted")
 
 #: Operations that are tried separately. The other operations occur along with them.
 OTHERS = [op for op in RULES if op not in ("data", "const", "public")]
@@ -727,6 +727,13 @@ class Fuzz:
                 moved = (left != right).reshape(math.prod(left.shape[: info.records]), -1).sum(axis=1)
                 if moved.size and moved.max() > pair.at(info.facts["moved"], 0):
                     raise no("fact moved")
+        if info.facts.get("sides") is not None:
+            for pair in self.pairs:
+                left, right = (np.asarray(one, dtype=float) for one in value.samples[pair.number])
+                moved = (right - left).ravel()
+                most = max(np.maximum(moved, 0).sum(), np.maximum(-moved, 0).sum())
+                if most > pair.at(info.facts["sides"], 0) + TOLERANCE:
+                    raise no("fact sides")
         if "entry" in info.facts:
             node, place = info.facts["entry"]
             self._equal(value, self.all[node], lambda a: np.ravel(a)[place], no, "entry")
@@ -993,7 +1000,7 @@ class Fuzz:
                 {"largest": r.random() < 0.5},
             )
         if op == "var":
-            a = self.some(lambda info: info.records == 1 and len(info.shape) == 1 and info.kind == "f")
+            a = self.some(lambda info: info.records == 1 and len(info.shape) <= 2 and info.kind == "f")
             a = self.clipped(a, r.choice([-1.0, 0.0]), 1.0) if r.random() < 0.5 else a
             return self.step(op, [a], {"ddof": r.randint(0, 1)})
         if op == "row_function":
@@ -1217,6 +1224,20 @@ class Fuzz:
         else:
             hits = self.ready("bins", [a], {"edges": ["-1", "0", "1/2", "1", "3"]})
         self.ready("sum", [hits], {"axes": (0,)})
+
+    def p_counted(self) -> None:
+        """Multiply a matrix by a sum of rows, such as a histogram."""
+        r = self.r
+        if r.random() < 0.7:
+            self.p_hits()
+            v = self.all[-1]
+        else:
+            rows = self.some(lambda info: info.records == 1 and len(info.shape) == 2 and info.kind != "b")
+            v = self.ready("sum", [rows], {"axes": (0,)})
+        k, lines = int(v.info.shape[0]), r.randint(1, 3)  # type: ignore[arg-type]
+        whole = [r.choice([-1, 0, 1, 1, 2]) for _ in range(lines * k)]
+        m = self.constant(np.array(whole, dtype=np.int64 if r.random() < 0.5 else float).reshape(lines, k))
+        self.keep(self.step("matrix", [m, v], {"over": False, "vector": False}))
 
     def p_scores(self) -> None:
         """Use scores, possibly minus a common number, for a choice."""
