@@ -22,20 +22,6 @@ NOT_PROVED: dict[tuple[str, str], str] = {
         "no shifts of the hidden noise keep the output of every step at a cost that is bounded for all "
         "numbers of records."
     ),
-    ("statdp/one_time_rappor", "N"): (
-        "not followed: randomised response requires exactly one unused coin for each entry of the records"
-    ),
-    ("statdp/one_time_rappor", "every N"): (
-        "not followed: randomised response requires exactly one unused coin for each entry of the records"
-    ),
-    ("statdp/rappor", "N"): (
-        "not followed: uniform random numbers can only be compared with one constant or with private "
-        "probabilities"
-    ),
-    ("statdp/rappor", "every N"): (
-        "not followed: uniform random numbers can only be compared with one constant or with private "
-        "probabilities"
-    ),
     ("statdp/prefix_sum_loop", "N"): (
         "not followed: one noise draw is used twice (draw new noise for each release)"
     ),
@@ -56,12 +42,6 @@ NOT_PROVED: dict[tuple[str, str], str] = {
     ("libraries/diffprivlib_quantile", "every N"): (
         "not followed: np.concatenate of private values requires vectors of known length"
     ),
-    ("libraries/diffprivlib_pca", "N"): (
-        "not followed: a loop over an array requires a fixed length (declare size=n, or use whole arrays)"
-    ),
-    ("libraries/diffprivlib_pca", "every N"): (
-        "not followed: a loop over an array requires a fixed length (declare size=n, or use whole arrays)"
-    ),
     ("libraries/diffprivlib_pca_symmetric_noise", "N"): (
         "not followed: a released value of unknown shape or type is combined with a private value"
     ),
@@ -75,18 +55,6 @@ NOT_PROVED: dict[tuple[str, str], str] = {
     ("libraries/logistic_output_perturbation", "every N"): (
         "not followed: a product of two private arrays must be a sum over records (write X.T @ Y, or a "
         "sum of products)"
-    ),
-    ("libraries/diffprivlib_standard_scaler", "N"): (
-        "not followed: np.var requires the default axis, and ddof 0 or 1"
-    ),
-    ("libraries/diffprivlib_standard_scaler", "every N"): (
-        "not followed: np.var requires the default axis, and ddof 0 or 1"
-    ),
-    ("libraries/opendp_randomized_response", "N"): (
-        "not followed: integer arithmetic requires bounded integers, otherwise int64 may overflow"
-    ),
-    ("libraries/opendp_randomized_response", "every N"): (
-        "not followed: integer arithmetic requires bounded integers, otherwise int64 may overflow"
     ),
     ("libraries/partition_selection", "N"): (
         "not followed: a private condition is combined with a released or noisy value"
@@ -106,44 +74,8 @@ NOT_PROVED: dict[tuple[str, str], str] = {
     ("libraries/opacus_step_einsum", "every N"): (
         "not followed: np.einsum is not supported for private values"
     ),
-    ("libraries/tensorflow_privacy_steps", "N"): (
-        "not followed: the released value may change without bound relative to its noise scale 2 (clip it)"
-    ),
-    ("libraries/tensorflow_privacy_steps", "every N"): (
-        "not followed: the released value may change without bound relative to its noise scale 2 (clip it)"
-    ),
-    ("libraries/apple_count_mean_sketch", "N"): (
-        "not followed: this form of randomised response is not supported (write np.where(rng.random(n) < "
-        "p, d, other) with other = 1 - d or other = rng.integers(k, size=n))"
-    ),
-    ("libraries/apple_count_mean_sketch", "every N"): (
-        "not followed: this form of randomised response is not supported (write np.where(rng.random(n) < "
-        "p, d, other) with other = 1 - d or other = rng.integers(k, size=n))"
-    ),
-    ("libraries/mwem_round", "N"): (
-        "not followed: a matrix product of integers or Booleans is not supported (convert one operand to "
-        "float)"
-    ),
-    ("libraries/mwem_round", "every N"): (
-        "not followed: a matrix product of integers or Booleans is not supported (convert one operand to "
-        "float)"
-    ),
-    ("libraries/sparse_mean", "N"): (
-        "not followed: assignment to an entry requires a constant integer index"
-    ),
-    ("libraries/sparse_mean", "every N"): (
-        "not followed: assignment to an entry requires a constant integer index"
-    ),
     ("libraries/matrix_factorisation_correlated_noise", "N"): (
         "not followed: a private value is published without noise"
-    ),
-    ("libraries/mwem_round_of_floats", "N"): ("the derived bound 2 is above the claim."),
-    ("libraries/mwem_round_of_floats", "every N"): ("the derived bound 2 is above the claim."),
-    ("libraries/diffprivlib_kmeans_stacked", "N"): (
-        "not followed: a released value of unknown shape or type is combined with a private value"
-    ),
-    ("libraries/diffprivlib_kmeans_stacked", "every N"): (
-        "not followed: a released value of unknown shape or type is combined with a private value"
     ),
     ("idioms/counts_in_a_list", "N"): (
         "not followed: a loop over a private number of records is not supported (use whole arrays)"
@@ -151,17 +83,8 @@ NOT_PROVED: dict[tuple[str, str], str] = {
     ("idioms/counts_in_a_list", "every N"): (
         "not followed: a loop over a private number of records is not supported (use whole arrays)"
     ),
-    ("idioms/randomised_response_in_a_comprehension", "N"): (
-        "not followed: a private value is published without noise"
-    ),
     ("idioms/randomised_response_in_a_comprehension", "every N"): (
         "not followed: a loop over an array requires a fixed length (declare size=n, or use whole arrays)"
-    ),
-    ("idioms/randomised_response_by_flips", "N"): (
-        "not followed: integer arithmetic requires bounded integers, otherwise int64 may overflow"
-    ),
-    ("idioms/randomised_response_by_flips", "every N"): (
-        "not followed: integer arithmetic requires bounded integers, otherwise int64 may overflow"
     ),
     ("idioms/gradients_in_a_comprehension", "N"): (
         "not followed: a loop over a private number of records is not supported (use whole arrays)"
@@ -185,7 +108,5 @@ NOT_PROVED: dict[tuple[str, str], str] = {
     ("idioms/table_by_histogram", "every N"): (
         "not followed: numpy.histogram2d refers to histogram2d, which is not supported"
     ),
-    ("idioms/noisy_max_by_list", "N"): ("not followed: the method 'index' of a list is not supported"),
-    ("idioms/noisy_max_by_list", "every N"): ("not followed: the method 'index' of a list is not supported"),
     ("idioms/covariance_by_numpy", "N"): ("not followed: numpy.cov refers to cov, which is not supported"),
 }

@@ -871,7 +871,7 @@ def variance(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
     )
     need(
         plain and i.low is not None and i.high is not None,
-        "np.var requires bounded data with one number or vector per record, replace-one or zero-out adjacency, and group=1",
+        "np.var requires bounded numbers or rows, replace-one or zero-out adjacency, and group=1",
     )
     need(i.kind == "f" and p["ddof"] in (0, 1), "np.var requires float64 and ddof 0 or 1")
     n = Poly.of(i.shape[0])

@@ -262,8 +262,9 @@ def _response(s: Setting, info: Info, release: dict[str, Any]) -> Part:
     Otherwise a bit is flipped, or a number below ``among`` is replaced by a uniform one. Each entry of a
     changed record costs the logarithm of the largest probability ratio.
     """
+    rows = info.records == 1
     need(
-        info.records == 1 and not s.length_is_private,
+        not info.records or (rows and not s.length_is_private),
         "randomised response requires records whose number is public",
     )
     need(info.kind in "bi", "randomised response requires integers or Booleans")
@@ -287,7 +288,7 @@ def _response(s: Setting, info: Info, release: dict[str, Any]) -> Part:
     # Entries are integers, so an entry that changes adds at least 1 to the L1 norm of the change.
     count = _least(info.entries.number, s.largest(info.change1))
     need(count is not None, "randomised response requires rows of known length")
-    return Part(Cost(each * (count or 0) * s.group), info.support, None)
+    return Part(Cost(each * (count or 0) * (s.group if rows else 1)), info.support, None)
 
 
 def _least(*numbers: Fraction | None) -> Fraction | None:

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from dpaudit.core import exact
+from dpaudit.prover.values import flips, vectors
 from dpaudit.prover.values import numpy_rules as rules
-from dpaudit.prover.values import vectors
 from dpaudit.prover.values.functions import ACCEPTED, METHODS, Accepted, Rule, signature_of
 from dpaudit.prover.values.matrices import shape_value
 from dpaudit.prover.values.operations import (
+    LATER,
     binary,
     content,
     unary,
@@ -57,7 +58,9 @@ def _register(
         ACCEPTED[id(function)] = found
 
 
-for _name, _op in {"negative": "neg", "square": "square", "sign": "sign", "absolute": "abs"}.items():
+_register("absolute", flips.absolute_rule, "x1", shape="same", noise=True)
+LATER["absolute"] = rules.elementwise_rule("abs")
+for _name, _op in {"negative": "neg", "square": "square", "sign": "sign"}.items():
     _register(_name, rules.elementwise_rule(_op), "x1", shape="same")
 for _name, _op in {
     "exp": "exp",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.kernel.values.polynomials import Poly
+from dpaudit.prover.values.flips import randomised_rule
 from dpaudit.prover.values.functions import (
     ACCEPTED,
     Rule,
@@ -32,7 +33,6 @@ from dpaudit.prover.values.samples import apply
 from dpaudit.prover.values.slices import part_of
 from dpaudit.prover.values.values import (
     Array,
-    Choice,
     Coin,
     Draw,
     Entries,
@@ -63,7 +63,6 @@ __all__ = [
     "each_rule",
     "elementwise_rule",
     "extreme_rule",
-    "flips_rule",
     "floats_rule",
     "histogram_rule",
     "kept_rule",
@@ -87,7 +86,6 @@ __all__ = [
     "python_number_rule",
     "python_round_rule",
     "quantile_rule",
-    "randomised_rule",
     "ravel_rule",
     "reduction_rule",
     "reshape_rule",
@@ -253,55 +251,6 @@ def where_rule(run: Run, condition: Any, x: Any = None, y: Any = None) -> Any:
         run.refuse("np.where of a filtered array is not supported (use the mask as the condition)")
     parts = [published(run, one) if _holds_noise(one) else one for one in (condition, x, y)]
     return Array(run.step("where", parts))  # for scalars, numpy returns a zero-dimensional array
-
-
-def randomised_rule(run: Run, coin: Coin, x: Any, y: Any) -> Any:
-    """Follow ``np.where(coins, x, other)``, where ``other`` is 1 - x or ``rng.integers(k, size=n)``."""
-    base, other = content(x), content(y)
-    p = coin.p
-    if isinstance(base, Private) and isinstance(other, Private) and flips_rule(run, other, base):
-        base, other, p = other, base, 1 - p  # here a coin of 1 flips its bit
-    if (
-        not isinstance(base, Private)
-        or base.info.records != 1
-        or base.shape != coin.shape
-        or coin.uniform.used
-    ):
-        return run.refuse(
-            "randomised response requires exactly one unused coin for each entry of the records"
-        )
-    if isinstance(other, Private) and flips_rule(run, base, other):
-        among = None
-    elif isinstance(other, Choice) and not other.used and other.shape == base.shape and base.info.kind == "i":
-        other.used, among = True, other.limit
-    else:
-        return run.refuse(
-            "this form of randomised response is not supported (write np.where(rng.random(n) < p, d, other)"
-            " with other = 1 - d or other = rng.integers(k, size=n))"
-        )
-    coin.uniform.used = True
-    samples = [
-        (
-            apply(np.where, *[run.sample(one, side) for one in (coin, x, y)])
-            if among is None
-            else apply(np.where, coin.samples[side], run.sample(x, side), other.samples[side])
-        )
-        for side in run.worlds.sides
-    ]
-    return Array(Response(base, p, among, samples))
-
-
-def flips_rule(run: Run, bits: Private, other: Private) -> bool:
-    """Return whether the record shows that ``other`` is 1 - bits, or the negation of Boolean bits."""
-    nodes = run.record.nodes
-    op, ids, _ = nodes[other.node]
-    if op == "not":
-        return bool(ids == [bits.node])
-    if op != "sub" or ids[1] != bits.node:
-        return False
-    known = run.record.infos[ids[0]].values
-    one = known is not None and len(known.numerators) == 1 and known.low == 1
-    return one and bits.info.kind in "bi"
 
 
 def axes_rule(run: Run, info: Any, axis: Any) -> tuple[int, ...]:

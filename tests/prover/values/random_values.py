@@ -273,7 +273,19 @@ COMPUTED["rows"] = lambda p, pair, side, a: a[p["start"] : p["stop"] : p["step"]
 
 
 #: Patterns of several steps, which rarely occur by chance.
-PATTERNS = ("guard", "clip", "slices", "gram", "hits", "scores", "limits", "blocks", "chosen", "choices", "counted")
+PATTERNS = (
+    "guard",
+    "clip",
+    "slices",
+    "gram",
+    "hits",
+    "scores",
+    "limits",
+    "blocks",
+    "chosen",
+    "choices",
+    "counted",
+)
 
 #: Operations that are tried separately. The other operations occur along with them.
 OTHERS = [op for op in RULES if op not in ("data", "const", "public")]
