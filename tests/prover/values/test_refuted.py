@@ -292,5 +292,5 @@ def test_a_forged_witness_is_refused():
 
 def test_no_right_program_of_the_benchmark_is_refuted():
     """The benchmark's right programs have no witness, of which the fast ones are tried here."""
-    some = [p for p in PROGRAMS if p.right][::5]
+    some = [p for p in PROGRAMS if p.right and p.list == "ordinary"][::5]
     assert [p.name for p in some if witness_of(p.function, p.claim, p.sizes["N"]) is not None] == []
