@@ -207,7 +207,7 @@ _of_math("fabs", rules.math_fabs_rule, "x", spec="x, /", kind="f")
 _of_python = partial(_register, home=builtins, prefix="")
 _of_python("float", rules.python_number_rule("f"), "x", spec="x=0, /", shape="number", kind="f", noise=True)
 _of_python("int", rules.python_number_rule("i"), "x", spec="x=0, /", shape="number", kind="i")
-_of_python("abs", lambda run, x: unary(run, "abs", x), "x", spec="x, /", shape="same")
+_of_python("abs", lambda run, x: unary(run, "abs", x), "x", spec="x, /", shape="same", noise=True)
 _of_python("round", rules.python_round_rule, "number ndigits", spec="number, ndigits=None", shape="number")
 _of_python("divmod pow ord chr bin hex", spec="*arguments")
 

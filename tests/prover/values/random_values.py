@@ -736,7 +736,7 @@ class Fuzz:
         if info.facts.get("moved") is not None and not (info.records and self.s.length_is_private):
             for pair in self.pairs:
                 left, right = (np.asarray(one, dtype=float) for one in value.samples[pair.number])
-                moved = (left != right).reshape(math.prod(left.shape[: info.records]), -1).sum(axis=1)
+                moved = (left != right).sum(axis=tuple(range(info.records, left.ndim)))
                 if moved.size and moved.max() > pair.at(info.facts["moved"], 0):
                     raise no("fact moved")
         if info.facts.get("sides") is not None:
@@ -1366,7 +1366,7 @@ class Fuzz:
         ways = ["noise", "noise"]
         if len(info.shape) == 1 and isinstance(info.shape[0], int) and not info.records and info.shape[0] > 0:
             ways += ["entries", "entries", "largest"]
-        if info.records == 1 and info.kind in "bi":
+        if info.records < 2 and info.kind in "bi":
             ways += ["answers", "answers"]
         way = r.choice(ways)
         if way == "answers":
