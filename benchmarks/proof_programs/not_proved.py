@@ -70,10 +70,6 @@ NOT_PROVED: dict[tuple[str, str], str] = {
         "not followed: rng.permutation is not supported (use one of laplace, normal, gumbel, exponential, "
         "standard_normal, random, uniform, integers, choice)"
     ),
-    ("libraries/opacus_step_einsum", "N"): ("not followed: np.einsum is not supported for private values"),
-    ("libraries/opacus_step_einsum", "every N"): (
-        "not followed: np.einsum is not supported for private values"
-    ),
     ("libraries/matrix_factorisation_correlated_noise", "N"): (
         "not followed: a private value is published without noise"
     ),
@@ -102,11 +98,5 @@ NOT_PROVED: dict[tuple[str, str], str] = {
     ("idioms/sampled_gradients", "every N"): ("not followed: the size of the noise is private"),
     ("idioms/sampled_rows", "N"): ("not followed: the size of the noise is private"),
     ("idioms/sampled_rows", "every N"): ("not followed: the size of the noise is private"),
-    ("idioms/table_by_histogram", "N"): (
-        "not followed: numpy.histogram2d refers to histogram2d, which is not supported"
-    ),
-    ("idioms/table_by_histogram", "every N"): (
-        "not followed: numpy.histogram2d refers to histogram2d, which is not supported"
-    ),
     ("idioms/covariance_by_numpy", "N"): ("not followed: numpy.cov refers to cov, which is not supported"),
 }

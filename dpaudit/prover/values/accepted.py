@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.core import exact
-from dpaudit.prover.values import flips, vectors
+from dpaudit.prover.values import flips, products, vectors
 from dpaudit.prover.values import numpy_rules as rules
 from dpaudit.prover.values.functions import ACCEPTED, METHODS, Accepted, Rule, signature_of
 from dpaudit.prover.values.matrices import shape_value
@@ -174,10 +174,17 @@ _register(
     " vstack tile repeat flip roll cross trace log1p expm1 log2 log10 cbrt sinh cosh tan arcsin arccos"
     " mod remainder floor_divide ceil isfinite isnan nan_to_num linalg.cholesky"
     " linalg.det linalg.lstsq linalg.svd linalg.eigvalsh linalg.qr linalg.matrix_rank linalg.slogdet"
-    " linalg.eigh histogram_bin_edges unique argpartition einsum squeeze expand_dims swapaxes"
+    " linalg.eigh histogram_bin_edges unique argpartition squeeze expand_dims swapaxes"
     " transpose broadcast_to atleast_1d atleast_2d allclose array_equal meshgrid geomspace logspace interp"
     " convolve kron hypot arctan2 float_power fabs deg2rad exp2",
     spec="*arguments, **options",
+)
+_register("einsum", products.einsum_rule, "subscripts operands", spec="subscripts, *operands, **options")
+_register(
+    "histogram2d",
+    products.histogram2d_rule,
+    "x y bins range",
+    spec="x, y, bins=10, range=None, density=None, weights=None",
 )
 _register("outer", vectors.outer_rule, "a b", spec="a, b, out=None")
 _register(

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.proofs import prove_values
 from dpaudit.core.claims.privacy import PureDP, ZeroConcentratedDP
-from dpaudit.core.data import EVERY, Anything, Integers, Interval, Records, Table
+from dpaudit.core.data import EVERY, Anything, Ball, Integers, Interval, Records, Table
 
 CAT, CATN = Records(Integers(0, 4), size=20), Records(Integers(0, 4), size=EVERY)
 BITS, BITSN = Records(Integers(0, 1), size=9), Records(Integers(0, 1), size=EVERY)
@@ -419,6 +419,70 @@ def norms_by_a_root(data, rng):
 def norms_by_a_root_of_columns(data, rng):
     norms = np.sqrt((data**2).sum(axis=0, keepdims=True))
     return (data / np.maximum(norms, 1.0)).sum(axis=0) + rng.normal(0, 1, size=3)
+
+
+FREE, BALL = Records(Anything(), size=12, width=3), Records(Ball(1, width=3), size=12)
+
+
+@case(True, -0.5, FREE, add_remove=True)
+def einsum_of_factors(data, rng):
+    factors = np.minimum(1.0, 1.0 / (np.linalg.norm(data, axis=1) + 1e-6))
+    return np.einsum("n,ni->i", factors, data) + rng.normal(0, 1, size=3)
+
+
+@case(False, -0.4, FREE, add_remove=True)
+def einsum_of_factors_below_its_cost(data, rng):
+    factors = np.minimum(1.0, 1.0 / (np.linalg.norm(data, axis=1) + 1e-6))
+    return np.einsum("n,ni->i", factors, data) + rng.normal(0, 1, size=3)
+
+
+@case(False, -0.5, FREE, add_remove=True)
+def einsum_without_factors(data, rng):
+    return np.einsum("ni->i", data) + rng.normal(0, 1, size=3)
+
+
+@case(True, -1, BALL)
+def einsum_of_moments(data, rng):
+    return np.einsum("ni,nj->ij", data, data) + rng.normal(0, 1, size=(3, 3))
+
+
+@case(False, -0.9, BALL)
+def einsum_of_moments_below_its_cost(data, rng):
+    return np.einsum("ni,nj->ij", data, data) + rng.normal(0, 1, size=(3, 3))
+
+
+@case(False, -1, BALL)
+def einsum_of_all_pairs(data, rng):
+    return np.einsum("ni,mi->nm", data, data) + rng.normal(0, 1, size=(12, 12))
+
+
+@case(True, -2.25, BALL)
+def einsum_of_squares(data, rng):
+    return np.einsum("ni,ni->", data, data) + rng.normal(0, 0.5)
+
+
+@case(True, 1, PAIR)
+def table_of_two_columns(data, rng):
+    table, _, _ = np.histogram2d(data["a"], data["b"], bins=[2, 3], range=[[0, 2], [0, 3]])
+    return table + rng.laplace(scale=2, size=(2, 3))
+
+
+@case(True, 1, PAIR, add_remove=True)
+def table_of_two_columns_added(data, rng):
+    table, first, second = np.histogram2d(data["a"], data["b"], bins=[2, 3], range=[[0, 2], [0, 3]])
+    return table + rng.laplace(scale=1, size=(2, 3)), first, second
+
+
+@case(False, 1, PAIR)
+def table_of_two_columns_replaced(data, rng):
+    table, _, _ = np.histogram2d(data["a"], data["b"], bins=[2, 3], range=[[0, 2], [0, 3]])
+    return table + rng.laplace(scale=1, size=(2, 3))
+
+
+@case(False, 1, PAIR)
+def table_with_edges_of_the_data(data, rng):
+    table, first, _ = np.histogram2d(data["a"], data["b"], bins=[2, 3])
+    return table + rng.laplace(scale=2, size=(2, 3)), first
 
 
 @pytest.mark.parametrize(
