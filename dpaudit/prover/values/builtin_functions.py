@@ -52,6 +52,7 @@ from dpaudit.prover.values.scopes import (
     is_key,
 )
 from dpaudit.prover.values.tabulated import make_tabulated
+from dpaudit.prover.values.texts import text_length
 from dpaudit.prover.values.values import (
     Array,
     Joined,
@@ -59,6 +60,8 @@ from dpaudit.prover.values.values import (
     Private,
     Public,
     Symbol,
+    Text,
+    Texts,
 )
 
 __all__ = ["BuiltinFunctions"]
@@ -138,6 +141,10 @@ class BuiltinFunctions(Containers):
             return len(inner)
         if isinstance(inner, DictView):
             return len(inner.table)
+        if isinstance(inner, Text):
+            return text_length(self.run, inner)
+        if isinstance(inner, Texts):
+            return shape_value(self.run, Array(inner.column))[0]
         if isinstance(inner, np.ndarray):
             return self.run.plain(len, inner)
         if isinstance(inner, FRAMES):

@@ -30,6 +30,7 @@ from dpaudit.prover.values.operations import (
 from dpaudit.prover.values.run import Run, exact
 from dpaudit.prover.values.samples import apply
 from dpaudit.prover.values.slices import part_of
+from dpaudit.prover.values.texts import whole_column
 from dpaudit.prover.values.values import (
     Array,
     Choice,
@@ -510,6 +511,9 @@ def new_array_rule(run: Run, object: Any, dtype: Any = None) -> Any:
         items = [published(run, item) if _holds_noise(item) else item for item in items]
         if not any(isinstance(content(item), Private | Entries) for item in items):
             return call_accepted(run, ACCEPTED[id(np.array)], [items], {})
+        whole = whole_column(run, items)
+        if whole is not None:
+            return cast_to_rule(run, Array(whole), dtype)
         values = [run.lift(item) for item in items]
         kind = max((value.info.kind for value in values), key="bif".index)
         if any(value.info.records for value in values):

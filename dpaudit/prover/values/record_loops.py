@@ -22,11 +22,12 @@ import numpy as np
 from dpaudit.core.errors import BrokenHarnessError
 from dpaudit.prover.values.functions import Accepted, call_accepted
 from dpaudit.prover.values.matrices import extent_value, index, shape_value
-from dpaudit.prover.values.operations import binary, content, shape_of, truth, unary
+from dpaudit.prover.values.operations import binary, content, is_plain, shape_of, truth, unary
 from dpaudit.prover.values.run import exact
 from dpaudit.prover.values.samples import apply
 from dpaudit.prover.values.scopes import OPERATORS, Scope
-from dpaudit.prover.values.values import MISSING, Array, Named, Private, Public, Symbol
+from dpaudit.prover.values.texts import has_text, text_compared, text_length, text_lookup, text_method
+from dpaudit.prover.values.values import MISSING, Array, Named, Private, Public, Symbol, Text, Texts
 
 if TYPE_CHECKING:
     from dpaudit.prover.values.generators import Generators as Interpreter
@@ -40,6 +41,8 @@ STATEMENTS = (ast.Assign, ast.AugAssign, ast.If, ast.Pass)
 ELEMENTWISE = (
     np.clip, np.minimum, np.maximum, np.abs, np.tanh, np.sin, np.cos, np.exp, np.sqrt, np.log, np.square, abs,
 )  # fmt: skip
+#: Displays of constants.
+CONSTANTS = (ast.Set, ast.List, ast.Tuple, ast.Dict, ast.UnaryOp)
 PLAIN = (bool, int, float, np.bool_, np.int64, np.float64)
 #: The name of the records and of the total of a generator in the loop that runs on sample data.
 RECORDS, TOTAL = " records", " total"
@@ -59,7 +62,7 @@ def follows_loop(interpreter: Interpreter, node: ast.For, items: Any, scope: Sco
     if column is None or node.orelse:
         return False
     fixed = isinstance(column.shape[0], int) and not interpreter.run.s.length_is_private
-    if fixed and not any(isinstance(part, ast.If | ast.IfExp) for part in ast.walk(node)):
+    if fixed and column.info.kind != "t" and not any(isinstance(part, ast.If | ast.IfExp) for part in ast.walk(node)):
         return False  # the loop is unrolled
     try:
         loop = Loop(interpreter, node, column, scope)
@@ -99,7 +102,7 @@ def follows_sum(interpreter: Interpreter, call: ast.Call, scope: Scope) -> Any:
     if column is None:
         return None
     fixed = isinstance(column.shape[0], int) and not interpreter.run.s.length_is_private
-    if fixed and not any(isinstance(n, ast.If | ast.IfExp) for n in ast.walk(loop)):
+    if fixed and column.info.kind != "t" and not any(isinstance(n, ast.If | ast.IfExp) for n in ast.walk(loop)):
         return None
     names = {n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)}
     inner = Scope({}, frozenset(names), scope, scope.function)
@@ -112,6 +115,8 @@ def follows_sum(interpreter: Interpreter, call: ast.Call, scope: Scope) -> Any:
 def _column(items: Any) -> Private | None:
     """Return records that a loop can be read over: an array with one number or one row per record."""
     inner = content(items)
+    if isinstance(inner, Texts):
+        return inner.column
     if not isinstance(items, Array) or not isinstance(inner, Private) or inner.info.records != 1:
         return None
     return inner if len(inner.shape) <= 2 else None
@@ -136,7 +141,9 @@ class Loop:
     def totals(self) -> dict[str, Any]:
         """Return what the loop adds to each running total."""
         target = self.node.target.id  # type: ignore[attr-defined]
-        _, added = self.block(self.node.body, {target: Array(self.column)})
+        text = self.column.info.kind == "t"
+        first: Any = Text(self.column, None) if text else Array(self.column)
+        _, added = self.block(self.node.body, {target: first})
         found = {name: self.sum_of(value) for name, value in added.items()}
         self.verify(found)
         self.run.untyped = True
@@ -255,6 +262,9 @@ class Loop:
             return node.value
         if isinstance(node, ast.Name):
             return names[node.id] if node.id in names else self.constant(node.id)
+        found = self.of_text(node, names)
+        if found is not None:
+            return found
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in names:
             row, place = names[node.value.id], node.slice
             if (
@@ -290,6 +300,44 @@ class Loop:
         if isinstance(node, ast.Call) and not node.keywords:
             return self.called(node, names)
         raise OtherFormError
+
+    def of_text(self, node: ast.expr, names: dict[str, Any]) -> Any:
+        """Return a function of the text of each record, or None for other expressions."""
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            parts = [self.text_or_constant(part, names) for part in (node.left, node.comparators[0])]
+            return text_compared(self.run, node.ops[0], *parts) if has_text(*parts) else None
+        if not isinstance(node, ast.Call) or node.keywords:
+            return None
+        if isinstance(node.func, ast.Attribute):
+            owner = self.text_or_constant(node.func.value, names)
+            given = [self.text_or_constant(part, names) for part in node.args]
+            if isinstance(owner, Text):
+                return text_method(self.run, owner, node.func.attr, given, {})
+            if type(owner) is dict and node.func.attr == "get" and has_text(*given[:1]):
+                return text_lookup(self.run, given[0], owner, given[1:])
+            return None
+        given = [self.text_or_constant(part, names) for part in node.args]
+        if len(given) == 1 and isinstance(given[0], Text) and isinstance(node.func, ast.Name):
+            function = content(self.interpreter.lookup(node.func.id, self.scope))
+            if node.func.id not in names and isinstance(function, Named) and function.name == "len":
+                return text_length(self.run, given[0])
+        return None
+
+    def text_or_constant(self, node: ast.expr, names: dict[str, Any]) -> Any:
+        """Return the text of each record, or a constant from outside the loop, or None."""
+        if isinstance(node, ast.Name) and node.id in names:
+            return names[node.id] if isinstance(names[node.id], Text) else None
+        used = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        if isinstance(node, ast.Call) and used & set(names):
+            found = self.of_text(node, names)
+            return found if isinstance(found, Text) else None
+        if used & (self.temporary | self.summed) or not isinstance(node, ast.Constant | ast.Name | CONSTANTS):
+            return None
+        found = content(self.interpreter.evaluate(node, self.scope))
+        if not is_plain(found):
+            return None
+        self.outer |= {name: self.interpreter.lookup(name, self.scope) for name in used}
+        return found
 
     def joined(self, op: str, tests: Sequence[Any]) -> Any:
         """Return the logical and or the logical or of Booleans. Python returns an operand, which is equal."""

@@ -39,6 +39,7 @@ from dpaudit.prover.values.values import (
     Samples,
     Series,
     Symbol,
+    Text,
     Transposed,
     Uniform,
 )
@@ -107,6 +108,8 @@ class Record:
     steps: int = 0
     #: Nodes of plain numbers, by type and value.
     constants: dict[tuple[type, Any], int] = field(default_factory=dict)
+    #: The column and the place of steps that are single entries of a column, for lists of all entries.
+    entries: dict[int, tuple[int, int]] = field(default_factory=dict)
     _memo: dict[Any, int] = field(default_factory=dict)
 
     def node(self, op: str, ids: Sequence[int], params: dict[str, Any], where: str) -> int:
@@ -427,6 +430,8 @@ class Run:
             return self.sample(value.value, side)
         if isinstance(value, Private | Public | Draw | Coin | Uniform | Response):
             return value.samples[side]
+        if isinstance(value, Text):
+            return value.sample(side)
         if isinstance(value, Entries):
             return apply(lambda *items: np.array(items), *[self.sample(item, side) for item in value.items])
         if isinstance(value, Filtered):
