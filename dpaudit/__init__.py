@@ -29,7 +29,17 @@ if TYPE_CHECKING:
     from dpaudit.core import errors as errors
     from dpaudit.core import views as views
     from dpaudit.core.claims import ApproxDP, GaussianDP, Profile, PureDP, RenyiDP, ZeroConcentratedDP
-    from dpaudit.core.data import Anything, Ball, Categories, Integers, Interval, OneHot, Records, Table, Texts
+    from dpaudit.core.data import (
+        Anything,
+        Ball,
+        Categories,
+        Integers,
+        Interval,
+        OneHot,
+        Records,
+        Table,
+        Texts,
+    )
     from dpaudit.core.suite import Suite
     from dpaudit.prover.prove import prove
     from dpaudit.replay.audit import PrivacyAudit

@@ -84,7 +84,9 @@ class Column:
         if self.kind == "t":
             words = self.corners()
             drawn = ["".join(rng.choice(LETTERS, size=rng.integers(0, 12))) for _ in range(size)]
-            chosen = [words[k] if k < len(words) else None for k in rng.integers(0, 2 * len(words), size=size)]
+            chosen = [
+                words[k] if k < len(words) else None for k in rng.integers(0, 2 * len(words), size=size)
+            ]
             return self.array([self._cut(b if a is None else a) for a, b in zip(chosen, drawn, strict=True)])
         if self._one_hot:
             return np.eye(self.width or 1, dtype=np.int64)[rng.integers(self.width or 1, size=size)]

@@ -62,8 +62,14 @@ def of_text(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
     change and the norms from the range. Without an upper end nothing else is known.
     """
     [i] = infos
-    need(i.kind == "t" and i.records == 1 and len(i.shape) == 1, "a function of texts requires a column of texts")
-    need(p.keys() == {"function", "arguments", "changes"}, "a function of texts must have exactly its parameters")
+    need(
+        i.kind == "t" and i.records == 1 and len(i.shape) == 1,
+        "a function of texts requires a column of texts",
+    )
+    need(
+        p.keys() == {"function", "arguments", "changes"},
+        "a function of texts must have exactly its parameters",
+    )
     kind, low, high = _range(p["function"], p["arguments"], _longest(i.facts["longest"], p["changes"]))
     found = replace(i, kind=kind, low=low, high=high, facts={})
     return fit(s, found)

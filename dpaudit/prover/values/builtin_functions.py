@@ -56,6 +56,7 @@ from dpaudit.prover.values.texts import text_length
 from dpaudit.prover.values.values import (
     Array,
     Joined,
+    Listed,
     Named,
     Private,
     Public,
@@ -114,6 +115,12 @@ class BuiltinFunctions(Containers):
         if options or not arguments or len(arguments) > 2:
             self._raises(TypeError("sum takes an iterable and a start"))
         inner = content(arguments[0])
+        if isinstance(inner, Listed):
+            column = inner.column
+            if column.info.kind == "b":
+                column = self.run.step("cast", [column], {"kind": "i", "python": False})
+            self.run.untyped = True
+            return binary(self.run, "add", self.run.step("sum", [column], {"axes": (0,)}), start)
         whole = (
             isinstance(inner, Private)
             and len(inner.shape) == 1
@@ -143,7 +150,7 @@ class BuiltinFunctions(Containers):
             return len(inner.table)
         if isinstance(inner, Text):
             return text_length(self.run, inner)
-        if isinstance(inner, Texts):
+        if isinstance(inner, Texts | Listed):
             return shape_value(self.run, Array(inner.column))[0]
         if isinstance(inner, np.ndarray):
             return self.run.plain(len, inner)

@@ -59,6 +59,7 @@ from dpaudit.prover.values.values import (
     Filtered,
     Generator,
     Joined,
+    Listed,
     Named,
     Noisy,
     Private,
@@ -170,10 +171,14 @@ class Containers(Places):
             raise ProgramRaisedError(IndexError(f"{type(inner).__name__} index out of range"))
         if isinstance(inner, np.generic | int | float | bool) or inner is None:
             self.run.refuse("a single number is indexed")
-        if isinstance(inner, Text | Texts):
-            self.run.refuse("private texts cannot be indexed here (use functions of one text)")
+        if isinstance(inner, Text | Texts | Listed):
+            self.run.refuse(
+                "a private text, or a list of unknown length, cannot be indexed (use a function of each text)"
+            )
         if has_text(key):
-            self.run.refuse("a private text may be missing in a table, which raises KeyError (use .get(t, 0))")
+            self.run.refuse(
+                "a private text may be missing in a table, which raises KeyError (use .get(t, 0))"
+            )
         if isinstance(inner, FRAMES):
             return frame_item(self.run, value, key)
         return index(self.run, value, key)
@@ -187,7 +192,7 @@ class Containers(Places):
             return self.object_attribute(inner, name)
         if isinstance(inner, Text):
             return Bound(inner, name)
-        if isinstance(inner, Texts):
+        if isinstance(inner, Texts | Listed):
             run.refuse(f"the method {name!r} of a list of unknown length is not supported")
         if isinstance(inner, Named):
             return Bound(inner, name) if inner.name == "kernel" else self._of_module(inner, name)

@@ -30,7 +30,6 @@ from dpaudit.prover.values.operations import (
 from dpaudit.prover.values.run import Run, exact
 from dpaudit.prover.values.samples import apply
 from dpaudit.prover.values.slices import part_of
-from dpaudit.prover.values.texts import whole_column
 from dpaudit.prover.values.values import (
     Array,
     Choice,
@@ -502,6 +501,9 @@ def bincount_rule(run: Run, x: Any, weights: Any = None, minlength: Any = 0) -> 
 def new_array_rule(run: Run, object: Any, dtype: Any = None) -> Any:
     """Follow ``np.array``, ``np.asarray`` and ``np.stack``: return a new array of the same values."""
     inner = content(object)
+    whole = run.whole_column(inner)
+    if whole is not None:
+        return cast_to_rule(run, Array(whole), dtype)
     if isinstance(inner, list | tuple):
         items = [new_array_rule(run, item) if isinstance(item, list | tuple) else item for item in inner]
         if not items:
@@ -511,9 +513,6 @@ def new_array_rule(run: Run, object: Any, dtype: Any = None) -> Any:
         items = [published(run, item) if _holds_noise(item) else item for item in items]
         if not any(isinstance(content(item), Private | Entries) for item in items):
             return call_accepted(run, ACCEPTED[id(np.array)], [items], {})
-        whole = whole_column(run, items)
-        if whole is not None:
-            return cast_to_rule(run, Array(whole), dtype)
         values = [run.lift(item) for item in items]
         kind = max((value.info.kind for value in values), key="bif".index)
         if any(value.info.records for value in values):

@@ -27,12 +27,12 @@ from dpaudit.prover.values.run import exact
 from dpaudit.prover.values.samples import apply
 from dpaudit.prover.values.scopes import OPERATORS, Scope
 from dpaudit.prover.values.texts import has_text, text_compared, text_length, text_lookup, text_method
-from dpaudit.prover.values.values import MISSING, Array, Named, Private, Public, Symbol, Text, Texts
+from dpaudit.prover.values.values import MISSING, Array, Listed, Named, Private, Public, Symbol, Text, Texts
 
 if TYPE_CHECKING:
     from dpaudit.prover.values.generators import Generators as Interpreter
 
-__all__ = ["follows_loop", "follows_sum"]
+__all__ = ["follows_list", "follows_loop", "follows_sum"]
 
 BINARY = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 COMPARED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
@@ -41,8 +41,8 @@ STATEMENTS = (ast.Assign, ast.AugAssign, ast.If, ast.Pass)
 ELEMENTWISE = (
     np.clip, np.minimum, np.maximum, np.abs, np.tanh, np.sin, np.cos, np.exp, np.sqrt, np.log, np.square, abs,
 )  # fmt: skip
-#: Displays of constants.
-CONSTANTS = (ast.Set, ast.List, ast.Tuple, ast.Dict, ast.UnaryOp)
+#: Constants, and displays of them.
+CONSTANTS = (ast.Constant, ast.Name, ast.Set, ast.List, ast.Tuple)
 PLAIN = (bool, int, float, np.bool_, np.int64, np.float64)
 #: The name of the records and of the total of a generator in the loop that runs on sample data.
 RECORDS, TOTAL = " records", " total"
@@ -62,7 +62,11 @@ def follows_loop(interpreter: Interpreter, node: ast.For, items: Any, scope: Sco
     if column is None or node.orelse:
         return False
     fixed = isinstance(column.shape[0], int) and not interpreter.run.s.length_is_private
-    if fixed and column.info.kind != "t" and not any(isinstance(part, ast.If | ast.IfExp) for part in ast.walk(node)):
+    if (
+        fixed
+        and column.info.kind != "t"
+        and not any(isinstance(part, ast.If | ast.IfExp) for part in ast.walk(node))
+    ):
         return False  # the loop is unrolled
     try:
         loop = Loop(interpreter, node, column, scope)
@@ -102,12 +106,38 @@ def follows_sum(interpreter: Interpreter, call: ast.Call, scope: Scope) -> Any:
     if column is None:
         return None
     fixed = isinstance(column.shape[0], int) and not interpreter.run.s.length_is_private
-    if fixed and column.info.kind != "t" and not any(isinstance(n, ast.If | ast.IfExp) for n in ast.walk(loop)):
+    if (
+        fixed
+        and column.info.kind != "t"
+        and not any(isinstance(n, ast.If | ast.IfExp) for n in ast.walk(loop))
+    ):
         return None
     names = {n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)}
     inner = Scope({}, frozenset(names), scope, scope.function)
     try:
         return Loop(interpreter, loop, column, inner).totals().get(TOTAL, 0)
+    except OtherFormError:
+        return None
+
+
+def follows_list(interpreter: Interpreter, node: ast.ListComp, scope: Scope) -> Any:
+    """Return ``[f(t) for t in texts]`` for a list of texts of unknown length, or None for others."""
+    [part, *others] = node.generators
+    if others or part.ifs or part.is_async or not isinstance(part.iter, ast.Name):
+        return None
+    if any(isinstance(n, ast.NamedExpr) for n in ast.walk(node)):
+        return None
+    texts = content(interpreter.evaluate(part.iter, scope))
+    if not isinstance(texts, Texts):
+        return None
+    loop = ast.For(
+        part.target, part.iter, [ast.AugAssign(ast.Name(TOTAL, ast.Store()), ast.Add(), node.elt)], []
+    )
+    names = {n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)}
+    inner = Scope({}, frozenset(names), scope, scope.function)
+    loop = ast.fix_missing_locations(ast.copy_location(loop, node))
+    try:
+        return Loop(interpreter, loop, texts.column, inner).listed(node.elt)
     except OtherFormError:
         return None
 
@@ -136,6 +166,8 @@ class Loop:
         self.outer: dict[str, Any] = {}
         #: Whether the path decides on an outcome, whose sample value may disagree.
         self.forced = False
+        #: Whether the numbers are kept in a list, where a type that depends on the record could show.
+        self.listing = False
         _require_statements(node.body)
 
     def totals(self) -> dict[str, Any]:
@@ -148,6 +180,15 @@ class Loop:
         self.verify(found)
         self.run.untyped = True
         return found
+
+    def listed(self, element: ast.expr) -> Listed:
+        """Return the list of an expression for each record, of which the loop computes the total."""
+        self.totals()
+        self.listing = True
+        found = content(self.value(element, {self.node.target.id: Text(self.column, None)}))  # type: ignore[attr-defined]
+        if not isinstance(found, Private):
+            raise OtherFormError
+        return Listed(found)
 
     def sum_of(self, value: Any) -> Any:
         """Return the sum over records of a column, or of a number for each record."""
@@ -214,6 +255,7 @@ class Loop:
         """
         if left is right:
             return left
+        self.require_alike(left, right)
         if any(isinstance(content(one), Private) and len(shape_of(one) or ()) != 1 for one in (left, right)):
             raise OtherFormError
         op, ids, _ = self.run.record.nodes[test.node]
@@ -222,6 +264,11 @@ class Loop:
             smaller = (op in ("lt", "le")) == (chosen == [0, 1])
             return Array(self.run.step("minimum" if smaller else "maximum", [left, right]))
         return Array(self.run.step("where", [test, left, right]))
+
+    def require_alike(self, *values: Any) -> None:
+        """Require numbers of one type if one of them is chosen for a list."""
+        if self.listing and len({self.run.lift(value).info.kind for value in values}) > 1:
+            raise OtherFormError
 
     def same_as(self, ids: Sequence[int], value: Any) -> int | None:
         """Return the place of the operand that equals a value, or None."""
@@ -331,7 +378,7 @@ class Loop:
         if isinstance(node, ast.Call) and used & set(names):
             found = self.of_text(node, names)
             return found if isinstance(found, Text) else None
-        if used & (self.temporary | self.summed) or not isinstance(node, ast.Constant | ast.Name | CONSTANTS):
+        if used & (self.temporary | self.summed) or not isinstance(node, CONSTANTS):
             return None
         found = content(self.interpreter.evaluate(node, self.scope))
         if not is_plain(found):
@@ -363,6 +410,7 @@ class Loop:
         if not any(isinstance(content(one), Private) for one in values):
             raise OtherFormError
         if isinstance(function, Named) and function.name in ("min", "max") and len(values) > 1:
+            self.require_alike(*values)
             found = values[0]
             for one in values[1:]:
                 found = Array(self.run.step(f"{function.name}imum", [found, one]))

@@ -30,7 +30,6 @@ __all__ = [
     "text_lookup",
     "text_method",
     "text_records",
-    "whole_column",
 ]
 
 #: Methods of private texts. A plain text has them too, when the program runs on plain data.
@@ -94,7 +93,9 @@ def text_lookup(run: Run, text: Text, table: dict[Any, Any], rest: Sequence[Any]
     if not is_plain(numbers) or not all(type(one) in (bool, int, float) for one in numbers):
         run.refuse("a private text can only be looked up in a dict of constant Python numbers")
     if len({type(one) for one in numbers}) > 1 or not all(map(math.isfinite, numbers)):
-        run.refuse("the values and the default of a dict must be finite numbers of one type (0.0 instead of 0)")
+        run.refuse(
+            "the values and the default of a dict must be finite numbers of one type (0.0 instead of 0)"
+        )
     kind = {bool: "b", int: "i", float: "f"}[type(numbers[0])]
     known = {key: value for key, value in table.items() if type(key) is str}
     written = [[key, str(exact(content(value)))] for key, value in known.items()]
@@ -142,19 +143,6 @@ def _step(
     found = run.step("cast", [entry], {"kind": kind, "python": True})
     run.record.entries[found.node] = (column.node, text.place)
     return run.verify(found, real, text)
-
-
-def whole_column(run: Run, items: Sequence[Any]) -> Private | None:
-    """Return the column whose entries are the items of a list in order, or None.
-
-    Both have the same numbers, so ``np.array`` of the list is the column.
-    """
-    places = [run.record.entries.get(getattr(content(item), "node", -1)) for item in items]
-    first = places[0] if places else None
-    if first is None or places != [(first[0], k) for k in range(len(places))]:
-        return None
-    info = run.record.infos[first[0]]
-    return Private(first[0], info, run.samples[first[0]]) if info.shape == (len(places),) else None
 
 
 def _reference(params: dict[str, Any], column: Any) -> Any:

@@ -29,6 +29,7 @@ __all__ = [
     "Generator",
     "Grouped",
     "Joined",
+    "Listed",
     "Named",
     "Noisy",
     "PerKey",
@@ -309,6 +310,13 @@ class Text(Symbol):
 @dataclass(eq=False, slots=True)
 class Texts(Symbol):
     """The list of all private texts, whose length is not a known number."""
+
+    column: Private
+
+
+@dataclass(eq=False, slots=True)
+class Listed(Symbol):
+    """A list of one Python number for each record, whose length is not a known number."""
 
     column: Private
 

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from dpaudit.kernel.values import arrays, elementwise, info, releases, selections
+from dpaudit.kernel.values import arrays, elementwise, info, releases, selections, texts
 from dpaudit.kernel.values.steps import RULES
 from tests.prover.values import random_values
 from tests.prover.values.random_values import Fuzz, WrongRuleError
 
 BUDGET = 240  # programs
 
-E, A, B, C, S = elementwise, arrays, info, releases, selections
+E, A, B, C, S, T = elementwise, arrays, info, releases, selections, texts
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,12 @@ MUTANTS = [
     one("gather", S, "gather", "norm2=s.largest_of(*[row.norm2 for row in rows])", "norm2=rows[0].norm2"),
     one("gather", S, "gather", "high=s.largest_of(*[row.high for row in rows])", "high=rows[0].high"),
     one("gather", S, "gather", "support = place.support if moves else ()", "support: Any = ()"),
+    one("of_text", T, "_range", "if given[0] else longest + 1", "if given[0] else longest"),
+    one("of_text", T, "_range", "longest // len(given[0])", "longest // 2"),
+    one("of_text", T, "_lookup", "(default, *(number for _, number in table))", "[number for _, number in table]"),
+    one("of_text", T, "_longest", "longest * EXPANSION", "longest * 2"),
+    one("of_text", T, "_longest", "max(1, len(new))", "1"),
+    one("of_text", T, "_longest", "(longest + 1) * len(new)", "longest * len(new)"),
     one("gather", S, "gather", "row.support if row.private else ()", "()", "gather"),
     one("add", E, "add", "apart=_apart(s, frame, a, b)", "apart=True"),
     one("add", E, "add", "rises=all(", "rises=any(", "sum", "add", **ADD_REMOVE),
@@ -221,7 +227,7 @@ def caught(mutant: Mutant) -> int | None:
 def test_a_wrong_rule_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random programs detect the mutated rule within the budget."""
     space = mutant.changed()
-    tables = ("ELEMENTWISE", "ARRAYS", "SELECTIONS")
+    tables = ("ELEMENTWISE", "ARRAYS", "SELECTIONS", "TEXTS")
     changed = {op: rule for table in tables for op, rule in space.get(table, {}).items()}
     for op in mutant.ops:
         monkeypatch.setitem(RULES, op, changed[op])
