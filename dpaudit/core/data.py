@@ -344,8 +344,8 @@ class Texts:
         known = longest is None or (type(longest) is int and 0 <= longest < 2**32)
         if not known or width is not None:
             raise InvalidParameterError(
-                "longest must be an integer from 0 to 2^32 - 1 or None, and a record of Texts has no width, got "
-                f"{longest!r} and width {width!r}.",
+                "longest must be an integer from 0 to 2^32 - 1 or None, and a record of Texts has no width, "
+                f"got {longest!r} and width {width!r}.",
                 code="E-TEXTS-LONGEST",
             )
         return Column("t", None, None if longest is None else Fraction(longest))

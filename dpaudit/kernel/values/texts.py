@@ -99,8 +99,9 @@ def _range(name: Any, given: Any, longest: Fraction | None) -> tuple[str, Bound,
 
 
 def _lookup(given: list[Any]) -> tuple[str, Bound, Bound]:
-    """Return the kind and range of ``table.get(text, default)``. ``given`` is [kind, default, [[key, number]]].
+    """Return the kind and range of ``table.get(text, default)``.
 
+    ``given`` is the kind, the default, and the table as a list of keys with their numbers.
     Python integers and floats that are equal could be told apart, so all numbers have one kind.
     """
     need(len(given) == 3, "a lookup must have a kind, a default and a table")

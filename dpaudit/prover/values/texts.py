@@ -1,4 +1,4 @@
-"""Follow functions of private texts: ``len(t)``, ``"error" in t``, ``t.startswith("a")``, ``SCORES.get(t, 0)``.
+"""Follow functions of private texts, such as ``len(t)``, ``"error" in t`` and ``SCORES.get(t, 0)``.
 
 A text is a record, or all records in a loop over columns. It can only be used in a function that returns a
 number, which is one step on the column of texts. Methods that return a text are kept as a chain of changes.
