@@ -466,7 +466,8 @@ def where(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, An
         if infos[1].shape == frame.shape:
             for node, op, number in limits:
                 a = _limited(s, a, op, number) if node == ids[1] else a
-        if infos[2].shape == frame.shape and len(limits) == 1:  # where a conjunction fails, any part may hold
+        # Where a conjunction fails, any part may hold, also if only one part is a limit.
+        if infos[2].shape == frame.shape and infos[0].facts.get("one_limit"):
             [(node, op, number)] = limits
             b = _limited(s, b, OPPOSITE[op], number) if node == ids[2] else b
     low, high = _hull(s, (a, b))
@@ -604,7 +605,7 @@ def compare(op: str) -> Rule:
             if op == "eq" and apart and one:  # at most one of the distinct constants is equal in a row
                 found = replace(found, norm1=ONE, norm2=ONE)
         if number is not None and u.shape == frame.shape and op in OPPOSITE:
-            found = replace(found, facts={"limits": ((ids[0], op, number),)})
+            found = replace(found, facts={"limits": ((ids[0], op, number),), "one_limit": True})
         return _truth(s, found, _decided(s, op, u, v))
 
     return rule

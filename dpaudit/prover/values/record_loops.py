@@ -147,6 +147,12 @@ def _column(items: Any) -> Private | None:
     inner = content(items)
     if isinstance(inner, Texts):
         return inner.column
+    if isinstance(inner, list) and inner and isinstance(inner[0], Text):
+        column = inner[0].column
+        places = [
+            one.place for one in inner if isinstance(one, Text) and one.column is column and not one.changes
+        ]
+        return column if places == list(range(len(inner))) == list(range(column.shape[0])) else None  # type: ignore[arg-type]
     if not isinstance(items, Array) or not isinstance(inner, Private) or inner.info.records != 1:
         return None
     return inner if len(inner.shape) <= 2 else None
@@ -182,13 +188,35 @@ class Loop:
         return found
 
     def listed(self, element: ast.expr) -> Listed:
-        """Return the list of an expression for each record, of which the loop computes the total."""
-        self.totals()
+        """Return the list of an expression for each record, compared with the real list on the sample data."""
         self.listing = True
         found = content(self.value(element, {self.node.target.id: Text(self.column, None)}))  # type: ignore[attr-defined]
         if not isinstance(found, Private):
             raise OtherFormError
+        target: Any = ast.Name(self.node.target.id, ast.Store())  # type: ignore[attr-defined]
+        part = ast.comprehension(target, ast.Name(RECORDS, ast.Load()), [], 0)
+        tree = ast.Expression(ast.ListComp(element, [part]))
+        code = compile(ast.fix_missing_locations(tree), "list", "eval")
+        for side in self.run.worlds.sides if not self.forced else ():
+            space = self.space(side)
+            real, mine = apply(eval, code, space), found.samples[side]
+            known = not any(one is MISSING for one in (real, mine, *space.values()))
+            if known and not np.allclose(np.array(real), mine, rtol=1e-7, atol=1e-9):
+                self.differs("list", mine, real)
         return Listed(found)
+
+    def space(self, side: int) -> dict[str, Any]:
+        """Return the names that the loop reads, with their values on one side of the sample data."""
+        found = {name: self.run.sample(value, side) for name, value in self.outer.items() if "." not in name}
+        found |= {name.partition(".")[0]: np for name in self.outer if "." in name}
+        return found | dict.fromkeys(self.summed, 0) | {RECORDS: self.column.samples[side]}
+
+    def differs(self, name: str, mine: Any, real: Any) -> None:
+        raise BrokenHarnessError(
+            f"{self.run.where}: the interpreter computed {mine!r:.200} for the total {name!r} of a loop, the"
+            f" program {real!r:.200}. Please report this as a bug of dpaudit.",
+            code="E-INTERPRETER-DIFFERS",
+        )
 
     def sum_of(self, value: Any) -> Any:
         """Return the sum over records of a column, or of a number for each record."""
@@ -352,16 +380,16 @@ class Loop:
         """Return a function of the text of each record, or None for other expressions."""
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
             parts = [self.text_or_constant(part, names) for part in (node.left, node.comparators[0])]
-            return text_compared(self.run, node.ops[0], *parts) if has_text(*parts) else None
+            return text_compared(self.run, node.ops[0], *self.known(parts)) if has_text(*parts) else None
         if not isinstance(node, ast.Call) or node.keywords:
             return None
         if isinstance(node.func, ast.Attribute):
             owner = self.text_or_constant(node.func.value, names)
             given = [self.text_or_constant(part, names) for part in node.args]
             if isinstance(owner, Text):
-                return text_method(self.run, owner, node.func.attr, given, {})
+                return text_method(self.run, owner, node.func.attr, self.known(given), {})
             if type(owner) is dict and node.func.attr == "get" and has_text(*given[:1]):
-                return text_lookup(self.run, given[0], owner, given[1:])
+                return text_lookup(self.run, given[0], owner, self.known(given[1:]))
             return None
         given = [self.text_or_constant(part, names) for part in node.args]
         if len(given) == 1 and isinstance(given[0], Text) and isinstance(node.func, ast.Name):
@@ -369,6 +397,12 @@ class Loop:
             if node.func.id not in names and isinstance(function, Named) and function.name == "len":
                 return text_length(self.run, given[0])
         return None
+
+    def known(self, parts: list[Any]) -> list[Any]:
+        """Return operands that are texts or constants."""
+        if None in parts:
+            raise OtherFormError
+        return parts
 
     def text_or_constant(self, node: ast.expr, names: dict[str, Any]) -> Any:
         """Return the text of each record, or a constant from outside the loop, or None."""
@@ -450,12 +484,7 @@ class Loop:
         loop = ast.For(self.node.target, records, self.node.body, [])
         code = compile(ast.fix_missing_locations(ast.Module([loop], [])), "loop", "exec")
         for side in self.run.worlds.sides:
-            space = {
-                name: self.run.sample(value, side) for name, value in self.outer.items() if "." not in name
-            }
-            space |= {name.partition(".")[0]: np for name in self.outer if "." in name}
-            space |= dict.fromkeys(self.summed, 0)
-            space[RECORDS] = self.column.samples[side]
+            space = self.space(side)
             mine = {name: self.run.sample(value, side) for name, value in found.items()}
             if any(value is MISSING for value in (*space.values(), *mine.values())):
                 continue
@@ -463,12 +492,7 @@ class Loop:
                 continue
             for name, value in mine.items():
                 if not np.isclose(float(value), float(space[name]), rtol=1e-7, atol=1e-9):
-                    raise BrokenHarnessError(
-                        f"{self.run.where}: the interpreter computed {value!r:.200} for the total {name!r}"
-                        f" of a loop, the program {space[name]!r:.200}. Please report this as a bug of"
-                        " dpaudit.",
-                        code="E-INTERPRETER-DIFFERS",
-                    )
+                    self.differs(name, value, space[name])
 
 
 def _real(function: Any) -> Any:

@@ -276,8 +276,9 @@ COMPUTED["rows"] = lambda p, pair, side, a: a[p["start"] : p["stop"] : p["step"]
 #: Patterns of several steps, which rarely occur by chance.
 PATTERNS = ("guard", "clip", "slices", "gram", "hits", "scores", "limits", "blocks", "chosen")
 
-#: Operations that are tried separately. The other operations occur along with them.
-OTHERS = [op for op in RULES if op not in ("data", "const", "public")]
+#: Operations that are tried separately. The other operations occur along with them. Functions of texts have
+#: columns of their own, and are tried when they are in focus.
+OTHERS = [op for op in RULES if op not in ("data", "const", "public", "of_text")]
 
 
 def positions(aligned: Any, rows: int) -> list[int]:

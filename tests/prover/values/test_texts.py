@@ -158,6 +158,7 @@ def test_the_bound_is_the_change_over_the_scale() -> None:
     assert proved(weights, of_longest()).bound == 1
     assert proved(default_score, of_longest()).bound == 1
     data = Records(Texts(longest=200), size=5, container="list", group=2)
+    assert prove_values(clipped_lengths, PureDP(epsilon=3, unit="user"), data=data).bound == 2
     claim = PureDP(epsilon=3, unit="user")
     assert prove_values(errors, claim, data=data).bound == 2
     claim = ZeroConcentratedDP(rho=1)
@@ -488,7 +489,10 @@ def text(longest: int | None, setting: Setting) -> Info:
 def test_every_rule_refuses_texts() -> None:
     """No rule except functions of one text and the number of records accepts a text."""
     s = Setting(size=3)
-    column, number = text(5, s), derive(s, "const", (), [], {"values": ["1"] * 3, "shape": (3,), "kind": "i", "python": False})
+    column, number = (
+        text(5, s),
+        derive(s, "const", (), [], {"values": ["1"] * 3, "shape": (3,), "kind": "i", "python": False}),
+    )
     for op in set(RULES) - set(OF_TEXTS) - {"data", "const", "public"}:
         count = OPERANDS[op]
         for infos in itertools.product([column, number], repeat=2 if count is None else count):
@@ -555,8 +559,8 @@ def test_malformed_functions_of_texts_are_refused(params: dict[str, Any]) -> Non
 def test_a_changed_certificate_is_refused_or_costs_more() -> None:
     """A certificate cannot claim another limit, release a text, or declare a constant as text."""
     proof = proved(declared_lengths, of_longest())
-    assert proof.proof is not None
-    body = proof.proof["body"]
+    assert proof.record is not None
+    body = proof.record
     assert check(body).epsilon == 1
 
     def edited(change: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
