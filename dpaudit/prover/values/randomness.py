@@ -19,6 +19,7 @@ from dpaudit.kernel.values.elementwise import whole_limit
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.polynomials import Poly, upper_root
 from dpaudit.kernel.values.tables import MAX_ROWS
+from dpaudit.prover.values.amplification import Subsample, subsampled_sum
 from dpaudit.prover.values.audiences import audience_of
 from dpaudit.prover.values.numpy_rules import place_of_rule
 from dpaudit.prover.values.operations import (
@@ -470,7 +471,7 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
             run.plain(run.generator.reveal, real_argument(value), site=given["site"], to=people)
         return value
     distribution = given["noise" if name == "release" else "distribution"]
-    if isinstance(distribution, Selection | Moved | Wrapped | Tabulated) and name == "observe":
+    if isinstance(distribution, Selection | Moved | Wrapped | Tabulated | Subsample) and name == "observe":
         if run.generator is not None:  # a run on real data draws real numbers
             observe, people = run.generator.observe, given["to"]
             return run.plain(lambda: observe(_built(distribution), site=given["site"], to=people))
@@ -481,6 +482,8 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
         if isinstance(distribution, Wrapped):
             found = released_with(run, distribution.offset, distribution.noise)
             return modulo(run, found, distribution.modulus)
+        if isinstance(distribution, Subsample):
+            return subsampled_sum(run, distribution)
         return tabulated_outcome(run, distribution)
     if not isinstance(distribution, Distribution):
         run.refuse("coins require a distribution of dpaudit, such as Laplace(scale=2)")
