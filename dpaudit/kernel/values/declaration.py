@@ -3,8 +3,8 @@
 ``data`` has the keys ``size`` (None for every number of records from ``at_least``), ``at_least``,
 ``container``, ``columns`` and ``words``. A column has ``name``, ``kind`` (b, i, f or t for Booleans,
 integers, numbers and texts), ``low`` and ``high`` (exact strings, or None), ``width`` (None if a record is
-one number or text) and ``ball`` ([norm, radius] of a row, or None). The ball ["one-hot", "1"] holds the rows of which
-exactly one entry is 1 and all others are 0. For texts, ``high`` is the largest length.
+one number or text) and ``ball`` ([norm, radius] of a row, or None). The ball ["one-hot", "1"] holds the rows
+of which exactly one entry is 1 and all others are 0. For texts, ``high`` is the largest length.
 """
 
 from __future__ import annotations

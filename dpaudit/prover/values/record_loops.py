@@ -188,7 +188,7 @@ class Loop:
         return found
 
     def listed(self, element: ast.expr) -> Listed:
-        """Return the list of an expression for each record, compared with the real list on the sample data."""
+        """Return the list of an expression for each record, compared with the real list on samples."""
         self.listing = True
         found = content(self.value(element, {self.node.target.id: Text(self.column, None)}))  # type: ignore[attr-defined]
         if not isinstance(found, Private):

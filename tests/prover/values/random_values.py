@@ -1064,9 +1064,10 @@ class Fuzz:
         self.nodes.append(["data", [], declared])
         self.all.append(column)
         table = [[key, str(r.randint(-2, 2))] for key in ("", "a", "aa", "ab")]
+        default = str(r.randint(-4, 4))
         functions: list[tuple[str, list[Any]]] = [
             ("len", []), ("count", [r.choice(["", "a", "aa"])]), ("contains", ["a"]),
-            ("lookup", ["i", str(r.randint(-4, 4)), table]), ("equals", ["a"]), ("startswith", ["a"]), ("isupper", []),
+            ("lookup", ["i", default, table]), ("equals", ["a"]), ("startswith", ["a"]), ("isupper", []),
         ]  # fmt: skip
         name, given = r.choice(functions)
         changes = [["upper"], ["lower"], ["strip", "a"], ["replace", "a", "bb"], ["replace", "", "x"]]

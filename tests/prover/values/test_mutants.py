@@ -155,7 +155,7 @@ MUTANTS = [
     one("where", E, "where", "if not q.private:", "if True:"),
     one("where", E, "where", "zero = not infos[2].private and", "zero = True or", "guard", "where"),
     one("where", E, "where", "OPPOSITE[op]", "op", "chosen"),
-    one("where", E, "where", 'infos[0].facts.get("one_limit")', "len(limits) == 1", "chosen", "and", "eq"),
+    one("where", E, "where", 'infos[0].facts.get("one_limit")', "len(limits) == 1", "chosen", "where"),
     one("where", E, "where", "if node == ids[1] else a", "", "chosen"),
     one("where", E, "_limited", "s.smallest(info.high, Poly.of(number))", "Poly.of(number) - 1", "chosen"),
     one("where", E, "_hull", "return _lowest(s, infos)", "return infos[0].low"),
