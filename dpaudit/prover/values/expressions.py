@@ -248,7 +248,7 @@ class Expressions(Branches):
         if has_text(left, right):
             return text_compared(self.run, op, left, right)
         if isinstance(op, ast.In | ast.NotIn):
-            inside = content(right)
+            inside, left = content(right), self.run.whole.if_integer(self.run, content(left))
             if (
                 not is_plain(left)
                 or not is_plain(right)
