@@ -29,7 +29,17 @@ if TYPE_CHECKING:
     from dpaudit.core import errors as errors
     from dpaudit.core import views as views
     from dpaudit.core.claims import ApproxDP, GaussianDP, Profile, PureDP, RenyiDP, ZeroConcentratedDP
-    from dpaudit.core.data import Anything, Ball, Categories, Integers, Interval, OneHot, Records, Table
+    from dpaudit.core.data import (
+        Anything,
+        Ball,
+        Categories,
+        Integers,
+        Interval,
+        OneHot,
+        Records,
+        Table,
+        Texts,
+    )
     from dpaudit.core.suite import Suite
     from dpaudit.prover.prove import prove
     from dpaudit.replay.audit import PrivacyAudit
@@ -60,6 +70,7 @@ __all__ = [
     "Report",
     "Suite",
     "Table",
+    "Texts",
     "ZeroConcentratedDP",
     "audit",
     "calibrate",
@@ -87,6 +98,7 @@ _HOMES = {
         "OneHot",
         "Records",
         "Table",
+        "Texts",
     ],
     "dpaudit.core.suite": ["Suite"],
     "dpaudit.prover.prove": ["prove"],

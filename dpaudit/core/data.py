@@ -37,6 +37,7 @@ __all__ = [
     "OneHot",
     "Records",
     "Table",
+    "Texts",
 ]
 
 #: The replacement of a missing bound in drawn records.
@@ -46,6 +47,9 @@ FAR = 1e6
 EXTREMES, PAIRS, DRAWN = 6, 12, 4
 #: Drawn datasets of unlimited size have at most so many records more than the smallest number.
 MORE = 7
+#: Texts of corners and samples. Some grow or shrink when their case changes. They are cut to their length.
+WORDS = ("", "error", "a", "Error: 7 errors", "0", "B", "\u0130\u00df", "\u0390", "x" * 300)
+LETTERS = ("a", "b", "e", "r", "x", "A", "E", "0", " ", "\u00df", "\u0130", "\u0390")
 #: Every number of records.
 EVERY: Final = "every"
 
@@ -58,10 +62,11 @@ class Column:
 
     It has a type (bool, int or float), the bounds of every entry, the length of a row (``None`` if a record
     is one number), and the norm and radius of the ball that contains every row. The norm ``one-hot`` means
-    that exactly one entry of a row is 1 and all others are 0.
+    that exactly one entry of a row is 1 and all others are 0. A text has the type t, and ``high`` is the
+    largest length.
     """
 
-    kind: Literal["b", "i", "f"]
+    kind: Literal["b", "i", "f", "t"]
     low: Fraction | None
     high: Fraction | None
     width: int | None = None
@@ -76,6 +81,13 @@ class Column:
     def sample(self, rng: np.random.Generator, size: int) -> Any:
         """Return ``size`` random records, including corners."""
         shape = (size,) if self.width is None else (size, self.width)
+        if self.kind == "t":
+            words = self.corners()
+            drawn = ["".join(rng.choice(LETTERS, size=rng.integers(0, 12))) for _ in range(size)]
+            chosen = [
+                words[k] if k < len(words) else None for k in rng.integers(0, 2 * len(words), size=size)
+            ]
+            return self.array([self._cut(b if a is None else a) for a, b in zip(chosen, drawn, strict=True)])
         if self._one_hot:
             return np.eye(self.width or 1, dtype=np.int64)[rng.integers(self.width or 1, size=size)]
         low, high = self._floats(3.0)
@@ -102,13 +114,15 @@ class Column:
 
     def null(self) -> Any:
         """Return the null record of zero-out."""
-        zero = {"b": False, "i": 0, "f": 0.0}[self.kind]
+        zero = {"b": False, "i": 0, "f": 0.0, "t": ""}[self.kind]
         return zero if self.width is None else (zero,) * self.width
 
     def strategy(self) -> SearchStrategy[Any]:
         """Return a Hypothesis strategy for one record, which is a number or a tuple of numbers."""
         from hypothesis import strategies as st  # slow to import, and not needed by proofs
 
+        if self.kind == "t":
+            return st.text(max_size=None if self.high is None else int(self.high))
         if self._one_hot:
             return st.sampled_from(self._units())
         low, high = self._floats(FAR)
@@ -121,6 +135,8 @@ class Column:
 
     def corners(self) -> list[Any]:
         """Return the extreme values of one record, the most different ones first."""
+        if self.kind == "t":
+            return list(dict.fromkeys(map(self._cut, WORDS)))
         if self._one_hot:
             return self._units()
         low, high = self._floats(100.0)
@@ -140,7 +156,12 @@ class Column:
     def array(self, records: list[Any]) -> Any:
         """Return an array of records from ``corners`` or ``strategy``."""
         shape = (len(records),) if self.width is None else (len(records), self.width)
-        return np.array(records, dtype={"b": bool, "i": np.int64, "f": float}[self.kind]).reshape(shape)
+        dtype: Any = {"b": bool, "i": np.int64, "f": float, "t": object}[self.kind]
+        return np.array(records, dtype=dtype).reshape(shape)
+
+    def _cut(self, text: str) -> str:
+        """Return the beginning of a text that has at most the largest length."""
+        return str(text) if self.high is None else str(text)[: int(self.high)]
 
     @property
     def _one_hot(self) -> bool:
@@ -306,7 +327,31 @@ class Anything:
         return Column("f", None, None, width)
 
 
-Domain = Interval | Integers | Categories | Ball | OneHot | Anything
+@dataclass(frozen=True)
+class Texts:
+    """Texts (``str``), passed as a list. A function of a text returns a number for each record.
+
+    Parameters
+    ----------
+    longest : int, optional
+        The largest length of a text, in code points. Without it, texts have any length.
+    """
+
+    longest: int | None = None
+
+    def column(self, width: int | None = None) -> Column:
+        longest = self.longest
+        known = longest is None or (type(longest) is int and 0 <= longest < 2**32)
+        if not known or width is not None:
+            raise InvalidParameterError(
+                "longest must be an integer from 0 to 2^32 - 1 or None, and a record of Texts has no width, "
+                f"got {longest!r} and width {width!r}.",
+                code="E-TEXTS-LONGEST",
+            )
+        return Column("t", None, None if longest is None else Fraction(longest))
+
+
+Domain = Interval | Integers | Categories | Ball | OneHot | Anything | Texts
 
 
 def _require_size(size: Any, at_least: Any, group: Any) -> None:
@@ -331,8 +376,9 @@ class Records:
 
     Parameters
     ----------
-    domain : Interval, Integers, Categories, Ball, OneHot or Anything
-        The domain of each number of a record, or with ``Ball`` and ``OneHot`` of each row.
+    domain : Interval, Integers, Categories, Ball, OneHot, Anything or Texts
+        The domain of each number of a record, or with ``Ball`` and ``OneHot`` of each row. ``Texts`` requires
+        ``container="list"``.
     size : int or EVERY
         The number of records, or EVERY for any number. Under add-remove the number is private in any case.
     width : int, optional
@@ -368,7 +414,10 @@ class Records:
             raise InvalidParameterError(
                 f"container must be 'array' or 'list', got {self.container!r}.", code="E-CONTAINER-UNKNOWN"
             )
-        _ = self.columns
+        if self.columns[""].kind == "t" and self.container != "list":
+            raise InvalidParameterError(
+                "Texts must be in a list (container='list').", code="E-TEXTS-CONTAINER"
+            )
 
     @property
     def columns(self) -> dict[str, Column]:
@@ -428,6 +477,11 @@ class Table:
         if not self.domains or not all(isinstance(name, str) and name for name in self.domains):
             raise InvalidParameterError(
                 f"a table must have columns with names, got {self.domains!r}.", code="E-TABLE-COLUMNS"
+            )
+        if any(column.kind == "t" for column in self.columns.values()):
+            raise InvalidParameterError(
+                "a column of a Table must hold numbers. Declare texts as Records(Texts(), container='list').",
+                code="E-TEXTS-CONTAINER",
             )
         wide = [name for name, column in self.columns.items() if column.width is not None]
         if self.container not in ("table", "frame") or (self.container == "frame" and wide):
@@ -509,9 +563,10 @@ def _pairs(data: Records | Table, adjacency: Adjacency | str) -> RecordPairs:
 
 
 def _column(domain: Any, width: int | None) -> Column:
-    if not isinstance(domain, Interval | Integers | Categories | Ball | OneHot | Anything):
+    if not isinstance(domain, Interval | Integers | Categories | Ball | OneHot | Anything | Texts):
         raise InvalidParameterError(
-            f"a domain must be Interval, Integers, Categories, Ball, OneHot or Anything, got {domain!r}.",
+            "a domain must be Interval, Integers, Categories, Ball, OneHot, Anything or Texts, got "
+            f"{domain!r}.",
             code="E-DOMAIN-TYPE",
         )
     if width is not None and (type(width) is not int or width < 1):

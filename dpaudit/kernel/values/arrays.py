@@ -27,6 +27,7 @@ from dpaudit.kernel.values.info import (
     union,
 )
 from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, times, total, upper_root
+from dpaudit.kernel.values.texts import text_column
 
 __all__ = ["ARRAYS"]
 
@@ -46,6 +47,8 @@ def data(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
     A one-hot row has the L1 and L2 norm 1. Two of them differ by at most 2 in L1 and squared L2 norm, which
     ``fit`` derives from the norms, and under zero-out the null row is within the same norms.
     """
+    if p["kind"] == "t":
+        return text_column(s, p)
     low, high = (None if p[end] is None else Poly.of(Fraction(p[end])) for end in ("low", "high"))
     shape = tuple(p["shape"])
     norm1 = norm2 = None

@@ -136,9 +136,10 @@ def read_extent(written: Any) -> int | Poly:
     return int(number) if number is not None and number.denominator == 1 else found
 
 
-def _params(written: Any) -> dict[str, Any]:
+def _params(op: str, written: Any) -> dict[str, Any]:
     need(isinstance(written, dict), "the parameters of a step must be an object")
-    need(written.get("kind", "f") in ("b", "i", "f"), "kind must be b, i or f")
+    kind = written.get("kind", "f")
+    need(kind in ("b", "i", "f") or (kind == "t" and op == "data"), "kind must be b, i or f, or t for data")
     need(type(written.get("python", True)) is bool, "python must be true or false")
     return {
         key: (
@@ -160,7 +161,7 @@ def derived(s: Setting, nodes: Sequence[Any]) -> list[Info]:
     infos: list[Info] = []
     for op, ids, params in nodes:
         need(all(type(k) is int and 0 <= k < len(infos) for k in ids), "a step must use only earlier steps")
-        infos.append(derive(s, op, ids, [infos[k] for k in ids], _params(params)))
+        infos.append(derive(s, op, ids, [infos[k] for k in ids], _params(op, params)))
     return infos
 
 

@@ -1,10 +1,10 @@
 """Check the declaration of the data in a certificate, and that the record reads no other data.
 
 ``data`` has the keys ``size`` (None for every number of records from ``at_least``), ``at_least``,
-``container``, ``columns`` and ``words``. A column has ``name``, ``kind`` (b, i or f for Booleans, integers
-and numbers), ``low`` and ``high`` (exact strings, or None), ``width`` (None if a record is one number) and
-``ball`` ([norm, radius] of a row, or None). The ball ["one-hot", "1"] holds the rows of which exactly one
-entry is 1 and all others are 0.
+``container``, ``columns`` and ``words``. A column has ``name``, ``kind`` (b, i, f or t for Booleans,
+integers, numbers and texts), ``low`` and ``high`` (exact strings, or None), ``width`` (None if a record is
+one number or text) and ``ball`` ([norm, radius] of a row, or None). The ball ["one-hot", "1"] holds the rows
+of which exactly one entry is 1 and all others are 0. For texts, ``high`` is the largest length.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dpaudit.kernel.values.info import need
 
 __all__ = ["require_declared", "words_of"]
 
-KINDS = {"b": "truth values", "i": "integers", "f": "numbers"}
+KINDS = {"b": "truth values", "i": "integers", "f": "numbers", "t": "texts"}
 
 
 def words_of(data: Any, group: int) -> str:
@@ -41,6 +41,8 @@ def _name(name: str) -> str:
 def _values(column: Any) -> str:
     low, high, width = column["low"], column["high"], column["width"]
     entries = KINDS[column["kind"]]
+    if column["kind"] == "t":
+        return entries if high is None else f"{entries} of length at most {high}"
     if low is None and high is None:
         entries = f"finite {entries}"
     else:
@@ -78,9 +80,11 @@ def require_declared(data: Any, adjacency: Any, nodes: Sequence[Any]) -> None:
         )
     if container == "frame":
         need(all(column["width"] is None for column in columns), "a column of a frame must hold numbers")
+    texts = [column["kind"] == "t" for column in columns]
+    need(not any(texts) or container == "list", "texts must be in a list")
     if container == "list":
-        plain = columns[0]["width"] is None and size is not None
-        need(plain, "a list requires a fixed number of records with one number each")
+        plain = columns[0]["width"] is None and (size is not None or texts[0])
+        need(plain, "a list requires a fixed number of records with one number each, or texts")
     need(data["words"] == words_of(data, adjacency["group"]), "the words must describe the declaration")
     known = size is not None and adjacency["kind"] != "add-remove"
     count = size if known else {"N": [["1", 1]]}
@@ -104,10 +108,18 @@ def _require_column(column: Any) -> None:
     kind, width, ball = column["kind"], column["width"], column["ball"]
     low, high = (None if column[end] is None else _number(column[end]) for end in ("low", "high"))
     need(
-        isinstance(column["name"], str) and kind in KINDS, "a column must have a name, and the kind b, i or f"
+        isinstance(column["name"], str) and kind in KINDS,
+        "a column must have a name, and the kind b, i, f or t",
     )
     need(width is None or (type(width) is int and width >= 1), "width must be a positive integer or null")
     need(low is None or high is None or low <= high, "a domain must not be empty")
+    if kind == "t":
+        whole = high is None or (high.denominator == 1 and 0 <= high < 2**32)
+        need(
+            low is None and width is None and ball is None and whole,
+            "texts have only a largest length, an integer from 0 to 2^32 - 1",
+        )
+        return
     if kind != "f":
         whole = low is not None and high is not None and low.denominator == high.denominator == 1
         need(

@@ -836,7 +836,8 @@ def _nearest(bound: Bound) -> Bound:
 def as_kind(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
     """Convert numbers to float64, or Booleans to int64."""
     [i], kind = infos, p["kind"]
-    need(kind == "f" or (kind == "i" and i.kind in "bi"), "a cast must keep all values")
+    kept = kind == "f" or kind == i.kind or (kind == "i" and i.kind == "b")
+    need(kept, "a cast must keep all values")
     python = bool(p.get("python", i.python))
     return in_int64(s, replace(i, kind=kind, python=python, guard=masked(i, ids[0])))
 

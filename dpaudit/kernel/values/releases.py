@@ -110,6 +110,7 @@ def _released(infos: Sequence[Info], release: dict[str, Any]) -> Info:
     node: Any = release["node"]
     need(type(node) is int and 0 <= node < len(infos), "a release must refer to an existing step")
     found: Info = infos[node]
+    need(found.kind in ("b", "i", "f"), "a private text cannot be released")
     return found
 
 

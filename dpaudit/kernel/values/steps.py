@@ -9,10 +9,11 @@ from dpaudit.kernel.values.arrays import ARRAYS
 from dpaudit.kernel.values.elementwise import ELEMENTWISE, Rule
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 from dpaudit.kernel.values.selections import SELECTIONS
+from dpaudit.kernel.values.texts import TEXTS
 
 __all__ = ["RULES", "derive"]
 
-RULES: dict[str, Rule] = {**ELEMENTWISE, **ARRAYS, **SELECTIONS}
+RULES: dict[str, Rule] = {**ELEMENTWISE, **ARRAYS, **SELECTIONS, **TEXTS}
 
 #: Number of operands of each operation. ``None`` means any number.
 OPERANDS = {
@@ -25,6 +26,9 @@ OPERANDS = {
     "columns": None,
     "gather": None,
 }
+
+#: Operations on texts. The second one only counts them.
+OF_TEXTS = ("of_text", "ones")
 
 
 def derive(s: Setting, op: str, ids: Sequence[int], infos: Sequence[Info], params: dict[str, Any]) -> Info:
@@ -40,6 +44,10 @@ def derive(s: Setting, op: str, ids: Sequence[int], infos: Sequence[Info], param
     need(
         wanted is None or len(infos) == wanted,
         f"the operation {op} requires {wanted} operands, got {len(infos)}",
+    )
+    need(
+        op in OF_TEXTS or not any(info.kind == "t" for info in infos),
+        "a private text can only be used in functions of one text that return a number",
     )
     if op != "softmax":
         need(

@@ -106,7 +106,7 @@ def _smaller_first(left: Columns, right: Columns) -> Pair:
 def _columns(data: Records | Table, built: Any) -> Columns:
     if isinstance(data, Table):
         return dict(built)
-    kind = {"b": bool, "i": np.int64, "f": float}[data.columns[""].kind]
+    kind: Any = {"b": bool, "i": np.int64, "f": float, "t": object}[data.columns[""].kind]
     return {"": np.asarray(built, dtype=kind)}
 
 
@@ -131,7 +131,7 @@ def _at_numbers(pairs: Sequence[Pair], data: Records | Table, numbers: Sequence[
     """Yield pairs whose changed record is at a threshold of the program, for records of one number."""
     for left, right in pairs:
         for name, column in data.columns.items():
-            if column.width is not None or len(left[name]) != len(right[name]):
+            if column.width is not None or column.kind == "t" or len(left[name]) != len(right[name]):
                 continue
             changed = np.flatnonzero(left[name] != right[name])
             if len(changed) != 1:

@@ -24,7 +24,17 @@ from dpaudit.prover.values.functions import Accepted
 from dpaudit.prover.values.joins import as_condition, is_private, join
 from dpaudit.prover.values.operations import DECIDES, content, truth
 from dpaudit.prover.values.scopes import OPERATORS, Bound, DictView, Function, Lazy, Scope
-from dpaudit.prover.values.values import Array, Entries, Filtered, Joined, Named, Private, Public, Symbol
+from dpaudit.prover.values.values import (
+    Array,
+    Entries,
+    Filtered,
+    Joined,
+    Named,
+    Private,
+    Public,
+    Symbol,
+    Text,
+)
 
 __all__ = ["Branches", "returns_early"]
 
@@ -242,7 +252,7 @@ class Branches(BuiltinFunctions):
             owner = content(inner.value)
             plain = isinstance(owner, list | tuple | dict | str) and inner.name in METHODS
             # Other symbols have methods with effects: sessions, generators, coins.
-            pure = plain or isinstance(owner, (np.ndarray, Private, Public, Filtered, Entries, *FRAMES))
+            pure = plain or isinstance(owner, (np.ndarray, Private, Public, Filtered, Entries, Text, *FRAMES))
         if not pure:
             self.run.refuse("a branch on a private condition calls a function that does more than compute")
         if isinstance(inner, Named) and "key" in options:

@@ -53,13 +53,17 @@ from dpaudit.prover.values.scopes import (
     is_key,
 )
 from dpaudit.prover.values.tabulated import make_tabulated
+from dpaudit.prover.values.texts import text_length
 from dpaudit.prover.values.values import (
     Array,
     Joined,
+    Listed,
     Named,
     Private,
     Public,
     Symbol,
+    Text,
+    Texts,
 )
 
 __all__ = ["BuiltinFunctions"]
@@ -115,6 +119,12 @@ class BuiltinFunctions(Containers):
         if options or not arguments or len(arguments) > 2:
             self._raises(TypeError("sum takes an iterable and a start"))
         inner = content(arguments[0])
+        if isinstance(inner, Listed):
+            column = inner.column
+            if column.info.kind == "b":
+                column = self.run.step("cast", [column], {"kind": "i", "python": False})
+            self.run.untyped = True
+            return binary(self.run, "add", self.run.step("sum", [column], {"axes": (0,)}), start)
         whole = (
             isinstance(inner, Private)
             and len(inner.shape) == 1
@@ -142,6 +152,10 @@ class BuiltinFunctions(Containers):
             return len(inner)
         if isinstance(inner, DictView):
             return len(inner.table)
+        if isinstance(inner, Text):
+            return text_length(self.run, inner)
+        if isinstance(inner, Texts | Listed):
+            return shape_value(self.run, Array(inner.column))[0]
         if isinstance(inner, np.ndarray):
             return self.run.plain(len, inner)
         if isinstance(inner, FRAMES):

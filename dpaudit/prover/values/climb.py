@@ -139,7 +139,7 @@ def _place(last: int, rng: np.random.Generator, numbers: Sequence[float]) -> int
 
 def _records(data: Records | Table, adjacency: Adjacency, count: int, rng: np.random.Generator) -> Columns:
     if adjacency is Adjacency.ZERO_OUT:
-        return {name: np.zeros_like(column.sample(rng, count)) for name, column in data.columns.items()}
+        return {name: column.array([column.null()] * count) for name, column in data.columns.items()}
     return {name: column.sample(rng, count) for name, column in data.columns.items()}
 
 
@@ -176,7 +176,8 @@ def _changed(
         if len(data.columns) > 1 and rng.random() < 0.4:
             continue
         target = columns[name][places] if here else others[name]
-        changed = np.stack([_near(column, row, rng, numbers) for row in target])
+        near = [_near(column, row, rng, numbers) for row in target]
+        changed = column.array(near) if column.kind == "t" else np.stack(near)
         if here:
             columns[name][places] = changed
         else:
@@ -188,7 +189,7 @@ def _near(column: Column, row: Any, rng: np.random.Generator, numbers: Sequence[
     """Return another record: fresh, with one number changed, or moved a little."""
     fresh = column.sample(rng, 1)[0]
     kind = rng.random()
-    if kind < 0.25:
+    if kind < 0.25 or column.kind == "t":
         return fresh
     if kind < 0.4 and numbers:
         moved = np.array(row, dtype=float)

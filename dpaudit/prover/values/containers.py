@@ -52,6 +52,8 @@ from dpaudit.prover.values.scopes import (
     Super,
     is_key,
 )
+from dpaudit.prover.values.texts import METHODS as TEXT_METHODS
+from dpaudit.prover.values.texts import has_text, text_lookup, text_method
 from dpaudit.prover.values.values import (
     Array,
     Coins,
@@ -59,11 +61,14 @@ from dpaudit.prover.values.values import (
     Filtered,
     Generator,
     Joined,
+    Listed,
     Named,
     Noisy,
     Private,
     Public,
     Symbol,
+    Text,
+    Texts,
     Transposed,
 )
 
@@ -184,6 +189,14 @@ class Containers(Places):
             raise ProgramRaisedError(IndexError(f"{type(inner).__name__} index out of range"))
         if isinstance(inner, np.generic | int | float | bool) or inner is None:
             self.run.refuse("a single number is indexed")
+        if isinstance(inner, Text | Texts | Listed):
+            self.run.refuse(
+                "a private text, or a list of unknown length, cannot be indexed (use a function of each text)"
+            )
+        if has_text(key):
+            self.run.refuse(
+                "a private text may be missing in a table, which raises KeyError (use .get(t, 0))"
+            )
         if type(inner) in (list, tuple):
             found = chosen_distribution(self.run, inner, key, index)
             if found is not None:
@@ -199,6 +212,10 @@ class Containers(Places):
             run.refuse(f"the attribute {name} is not supported")
         if isinstance(inner, Instance | Class | Method | Super):
             return self.object_attribute(inner, name)
+        if isinstance(inner, Text):
+            return Bound(inner, name)
+        if isinstance(inner, Texts | Listed):
+            run.refuse(f"the method {name!r} of a list of unknown length is not supported")
         if isinstance(inner, Named):
             return Bound(inner, name) if inner.name == "kernel" else self._of_module(inner, name)
         if isinstance(inner, Coins) and name == "replicates":
@@ -302,6 +319,8 @@ class Containers(Places):
         inner = content(value)
         if isinstance(inner, Generator):
             return call_generator(self.run, name, arguments, options)
+        if isinstance(inner, Text):
+            return text_method(self.run, inner, name, arguments, options)
         if isinstance(inner, Coins) and name == "channel":
             return open_channel(self.run, arguments, options)
         if isinstance(inner, Coins) and name == "aggregate":
@@ -400,18 +419,7 @@ class Containers(Places):
             "pop",
         ):
             return self._dict_method(inner, name, arguments, options)
-        if type(inner) is str and name in (
-            "join",
-            "format",
-            "upper",
-            "lower",
-            "strip",
-            "split",
-            "startswith",
-            "endswith",
-            "replace",
-            "title",
-        ):
+        if type(inner) is str and name in ("join", "format", "split", *TEXT_METHODS):
             return self._text_method(inner, name, arguments, options)
         if type(inner) is list and name == "index" and len(arguments) == 1 and not options:
             found = self._place_of_extreme(inner, arguments[0])
@@ -459,6 +467,8 @@ class Containers(Places):
             if arguments or options:
                 self._raises(TypeError(f"{name}() takes no arguments"))
             return DictView(inner, name)
+        if name == "get" and has_text(*arguments[:1]) and not options:
+            return text_lookup(self.run, content(arguments[0]), inner, arguments[1:])
         changes = name in ("setdefault", "update", "pop")
         if changes and id(inner) in self.frozen:
             self.run.refuse("a dict from outside the function is modified, which keeps state between runs")

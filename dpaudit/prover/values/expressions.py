@@ -26,6 +26,7 @@ from dpaudit.prover.values.scopes import (
     is_key,
 )
 from dpaudit.prover.values.sources import Source
+from dpaudit.prover.values.texts import has_text, text_compared
 from dpaudit.prover.values.values import Coin, Named
 
 __all__ = ["Expressions"]
@@ -256,6 +257,8 @@ class Expressions(Branches):
     def _compared(self, op: ast.cmpop, left: Any, right: Any) -> Any:
         if isinstance(op, ast.Is | ast.IsNot):
             return self._identical(left, right) == isinstance(op, ast.Is)
+        if has_text(left, right):
+            return text_compared(self.run, op, left, right)
         if isinstance(op, ast.In | ast.NotIn):
             inside, left = content(right), self.run.whole.if_integer(self.run, content(left))
             if (

@@ -36,6 +36,7 @@ from dpaudit.prover.values.values import (
     Entries,
     Filtered,
     Joined,
+    Listed,
     Named,
     Noisy,
     Private,
@@ -235,7 +236,7 @@ def _called_accepted(run: Run, accepted: Accepted, arguments: list[Any], options
         return _called_accepted(run, accepted, joined_arguments(run, accepted.name, arguments), options)
     if not symbols:
         return _plain_call(run, accepted, arguments, options)
-    if any(isinstance(symbol, Filtered | Private | Transposed) for symbol in symbols) or (
+    if any(isinstance(symbol, Filtered | Private | Transposed | Listed) for symbol in symbols) or (
         accepted.rule is not None and accepted.keeps_noise and any(is_noise(symbol) for symbol in symbols)
     ):
         return _ruled(run, accepted, given, arguments, options)
@@ -277,6 +278,13 @@ def _outcomes(run: Run, value: Any) -> Any:
     return value
 
 
+#: Functions that convert a list to an array.
+OF_LISTS = (
+    "np.array", "np.asarray", "np.clip", "np.minimum", "np.maximum", "np.abs", "np.bincount", "np.histogram",
+    "np.sum", "np.mean", "np.count_nonzero", "np.any", "np.all", "np.max", "np.min", "np.median", "np.where",
+)  # fmt: skip
+
+
 def _ruled(
     run: Run, accepted: Accepted, given: dict[str, Any], arguments: list[Any], options: dict[str, Any]
 ) -> Any:
@@ -288,6 +296,9 @@ def _ruled(
     for name, value in given.items():
         if isinstance(content(value), Noisy | Draw) and not accepted.keeps_noise:
             given[name] = published(run, value)
+        whole = run.whole_column(value) if accepted.name in OF_LISTS else None
+        if whole is not None:
+            given[name] = Array(whole)
     found = accepted.rule(run, **given)
     noise = any(is_noise(symbol) for symbol in symbols_in([arguments, list(options.values())]))
     checked = isinstance(content(found), Private | Filtered) and not noise

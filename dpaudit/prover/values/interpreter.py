@@ -25,7 +25,7 @@ from dpaudit.prover.values.operations import (
     truth,
 )
 from dpaudit.prover.values.randomness import GENERATOR
-from dpaudit.prover.values.record_loops import follows_loop, follows_sum
+from dpaudit.prover.values.record_loops import follows_list, follows_loop, follows_sum
 from dpaudit.prover.values.run import ProgramRaisedError
 from dpaudit.prover.values.scopes import (
     MAX_DEPTH,
@@ -95,6 +95,10 @@ class Interpreter(OpaqueCalls):
     def _of_Call(self, node: ast.Call, scope: Scope) -> Any:
         found = follows_sum(self, node, scope)
         return super()._of_Call(node, scope) if found is None else found
+
+    def _of_ListComp(self, node: ast.ListComp, scope: Scope) -> Any:
+        found = follows_list(self, node, scope)
+        return super()._of_ListComp(node, scope) if found is None else found
 
     def _listed(self, value: Any) -> Any:
         inner = content(value)

@@ -453,6 +453,9 @@ def bincount_rule(run: Run, x: Any, weights: Any = None, minlength: Any = 0) -> 
 def new_array_rule(run: Run, object: Any, dtype: Any = None) -> Any:
     """Follow ``np.array``, ``np.asarray`` and ``np.stack``: return a new array of the same values."""
     inner = content(object)
+    whole = run.whole_column(inner)
+    if whole is not None:
+        return cast_to_rule(run, Array(whole), dtype)
     if isinstance(inner, list | tuple):
         items = [new_array_rule(run, item) if isinstance(item, list | tuple) else item for item in inner]
         if not items:

@@ -47,9 +47,11 @@ from dpaudit.prover.values.gaussian_cells import gaussian_cells, has_gaussian
 from dpaudit.prover.values.interpreter import Interpreter
 from dpaudit.prover.values.matrices import index
 from dpaudit.prover.values.opaque import candidate
+from dpaudit.prover.values.operations import content
 from dpaudit.prover.values.programs import described, unwrapped_program
 from dpaudit.prover.values.run import NotFollowedError, ProgramRaisedError, Record, Run
 from dpaudit.prover.values.samples import Worlds, quiet
+from dpaudit.prover.values.texts import text_records
 from dpaudit.prover.values.values import Array, Coins, Frame, Generator
 from dpaudit.prover.values.whole_numbers import ImpossiblePathError
 
@@ -209,7 +211,8 @@ def _require(claim: Any, data: Any) -> None:
         raise InvalidParameterError(
             f"data must be Records or Table, got {type(data).__name__}.", code="E-DATA-TYPE"
         )
-    if data.container == "list" and (data.size == EVERY or data.columns[""].width is not None):
+    texts = isinstance(data, Records) and data.columns[""].kind == "t"
+    if data.container == "list" and not texts and (data.size == EVERY or data.columns[""].width is not None):
         raise InvalidParameterError(
             f"a list requires a fixed number of records with one number each, got {data.words}. Declare an"
             " array, or prove a program of plain loops with dpaudit.prove.",
@@ -456,6 +459,10 @@ class _Attempt:
         if self.data.container == "table":
             interpreter.frozen[id(found)] = found
             return found
+        if self.data.container == "list" and self.data.columns[""].kind == "t":
+            texts = text_records(run, content(found[""]))
+            interpreter.frozen[id(texts)] = texts
+            return texts
         if self.data.container == "list":
             if run.s.length_is_private:
                 run.refuse("a list requires a public number of records (declare an array)")

@@ -22,16 +22,17 @@ import numpy as np
 from dpaudit.core.errors import BrokenHarnessError
 from dpaudit.prover.values.functions import Accepted, call_accepted
 from dpaudit.prover.values.matrices import extent_value, index, shape_value
-from dpaudit.prover.values.operations import binary, content, shape_of, truth, unary
+from dpaudit.prover.values.operations import binary, content, is_plain, shape_of, truth, unary
 from dpaudit.prover.values.run import exact
 from dpaudit.prover.values.samples import apply
 from dpaudit.prover.values.scopes import OPERATORS, Scope
-from dpaudit.prover.values.values import MISSING, Array, Named, Private, Public, Symbol
+from dpaudit.prover.values.texts import has_text, text_compared, text_length, text_lookup, text_method
+from dpaudit.prover.values.values import MISSING, Array, Listed, Named, Private, Public, Symbol, Text, Texts
 
 if TYPE_CHECKING:
     from dpaudit.prover.values.generators import Generators as Interpreter
 
-__all__ = ["follows_loop", "follows_sum"]
+__all__ = ["follows_list", "follows_loop", "follows_sum"]
 
 BINARY = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 COMPARED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
@@ -40,6 +41,8 @@ STATEMENTS = (ast.Assign, ast.AugAssign, ast.If, ast.Pass)
 ELEMENTWISE = (
     np.clip, np.minimum, np.maximum, np.abs, np.tanh, np.sin, np.cos, np.exp, np.sqrt, np.log, np.square, abs,
 )  # fmt: skip
+#: Constants, and displays of them.
+CONSTANTS = (ast.Constant, ast.Name, ast.Set, ast.List, ast.Tuple)
 PLAIN = (bool, int, float, np.bool_, np.int64, np.float64)
 #: The name of the records and of the total of a generator in the loop that runs on sample data.
 RECORDS, TOTAL = " records", " total"
@@ -59,7 +62,11 @@ def follows_loop(interpreter: Interpreter, node: ast.For, items: Any, scope: Sco
     if column is None or node.orelse:
         return False
     fixed = isinstance(column.shape[0], int) and not interpreter.run.s.length_is_private
-    if fixed and not any(isinstance(part, ast.If | ast.IfExp) for part in ast.walk(node)):
+    if (
+        fixed
+        and column.info.kind != "t"
+        and not any(isinstance(part, ast.If | ast.IfExp) for part in ast.walk(node))
+    ):
         return False  # the loop is unrolled
     try:
         loop = Loop(interpreter, node, column, scope)
@@ -99,7 +106,11 @@ def follows_sum(interpreter: Interpreter, call: ast.Call, scope: Scope) -> Any:
     if column is None:
         return None
     fixed = isinstance(column.shape[0], int) and not interpreter.run.s.length_is_private
-    if fixed and not any(isinstance(n, ast.If | ast.IfExp) for n in ast.walk(loop)):
+    if (
+        fixed
+        and column.info.kind != "t"
+        and not any(isinstance(n, ast.If | ast.IfExp) for n in ast.walk(loop))
+    ):
         return None
     names = {n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)}
     inner = Scope({}, frozenset(names), scope, scope.function)
@@ -109,9 +120,39 @@ def follows_sum(interpreter: Interpreter, call: ast.Call, scope: Scope) -> Any:
         return None
 
 
+def follows_list(interpreter: Interpreter, node: ast.ListComp, scope: Scope) -> Any:
+    """Return ``[f(t) for t in texts]`` for a list of texts of unknown length, or None for others."""
+    [part, *others] = node.generators
+    if others or part.ifs or part.is_async or not isinstance(part.iter, ast.Name):
+        return None
+    if any(isinstance(n, ast.NamedExpr) for n in ast.walk(node)):
+        return None
+    texts = content(interpreter.evaluate(part.iter, scope))
+    if not isinstance(texts, Texts):
+        return None
+    loop = ast.For(
+        part.target, part.iter, [ast.AugAssign(ast.Name(TOTAL, ast.Store()), ast.Add(), node.elt)], []
+    )
+    names = {n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)}
+    inner = Scope({}, frozenset(names), scope, scope.function)
+    loop = ast.fix_missing_locations(ast.copy_location(loop, node))
+    try:
+        return Loop(interpreter, loop, texts.column, inner).listed(node.elt)
+    except OtherFormError:
+        return None
+
+
 def _column(items: Any) -> Private | None:
     """Return records that a loop can be read over: an array with one number or one row per record."""
     inner = content(items)
+    if isinstance(inner, Texts):
+        return inner.column
+    if isinstance(inner, list) and inner and isinstance(inner[0], Text):
+        column = inner[0].column
+        places = [
+            one.place for one in inner if isinstance(one, Text) and one.column is column and not one.changes
+        ]
+        return column if places == list(range(len(inner))) == list(range(column.shape[0])) else None  # type: ignore[arg-type]
     if not isinstance(items, Array) or not isinstance(inner, Private) or inner.info.records != 1:
         return None
     return inner if len(inner.shape) <= 2 else None
@@ -131,16 +172,51 @@ class Loop:
         self.outer: dict[str, Any] = {}
         #: Whether the path decides on an outcome, whose sample value may disagree.
         self.forced = False
+        #: Whether the numbers are kept in a list, where a type that depends on the record could show.
+        self.listing = False
         _require_statements(node.body)
 
     def totals(self) -> dict[str, Any]:
         """Return what the loop adds to each running total."""
         target = self.node.target.id  # type: ignore[attr-defined]
-        _, added = self.block(self.node.body, {target: Array(self.column)})
+        text = self.column.info.kind == "t"
+        first: Any = Text(self.column, None) if text else Array(self.column)
+        _, added = self.block(self.node.body, {target: first})
         found = {name: self.sum_of(value) for name, value in added.items()}
         self.verify(found)
         self.run.untyped = True
         return found
+
+    def listed(self, element: ast.expr) -> Listed:
+        """Return the list of an expression for each record, compared with the real list on samples."""
+        self.listing = True
+        found = content(self.value(element, {self.node.target.id: Text(self.column, None)}))  # type: ignore[attr-defined]
+        if not isinstance(found, Private):
+            raise OtherFormError
+        target: Any = ast.Name(self.node.target.id, ast.Store())  # type: ignore[attr-defined]
+        part = ast.comprehension(target, ast.Name(RECORDS, ast.Load()), [], 0)
+        tree = ast.Expression(ast.ListComp(element, [part]))
+        code = compile(ast.fix_missing_locations(tree), "list", "eval")
+        for side in self.run.worlds.sides if not self.forced else ():
+            space = self.space(side)
+            real, mine = apply(eval, code, space), found.samples[side]
+            known = not any(one is MISSING for one in (real, mine, *space.values()))
+            if known and not np.allclose(np.array(real), mine, rtol=1e-7, atol=1e-9):
+                self.differs("list", mine, real)
+        return Listed(found)
+
+    def space(self, side: int) -> dict[str, Any]:
+        """Return the names that the loop reads, with their values on one side of the sample data."""
+        found = {name: self.run.sample(value, side) for name, value in self.outer.items() if "." not in name}
+        found |= {name.partition(".")[0]: np for name in self.outer if "." in name}
+        return found | dict.fromkeys(self.summed, 0) | {RECORDS: self.column.samples[side]}
+
+    def differs(self, name: str, mine: Any, real: Any) -> None:
+        raise BrokenHarnessError(
+            f"{self.run.where}: the interpreter computed {mine!r:.200} for the total {name!r} of a loop, the"
+            f" program {real!r:.200}. Please report this as a bug of dpaudit.",
+            code="E-INTERPRETER-DIFFERS",
+        )
 
     def sum_of(self, value: Any) -> Any:
         """Return the sum over records of a column, or of a number for each record."""
@@ -207,6 +283,7 @@ class Loop:
         """
         if left is right:
             return left
+        self.require_alike(left, right)
         if any(isinstance(content(one), Private) and len(shape_of(one) or ()) != 1 for one in (left, right)):
             raise OtherFormError
         op, ids, _ = self.run.record.nodes[test.node]
@@ -215,6 +292,11 @@ class Loop:
             smaller = (op in ("lt", "le")) == (chosen == [0, 1])
             return Array(self.run.step("minimum" if smaller else "maximum", [left, right]))
         return Array(self.run.step("where", [test, left, right]))
+
+    def require_alike(self, *values: Any) -> None:
+        """Require numbers of one type if one of them is chosen for a list."""
+        if self.listing and len({self.run.lift(value).info.kind for value in values}) > 1:
+            raise OtherFormError
 
     def same_as(self, ids: Sequence[int], value: Any) -> int | None:
         """Return the place of the operand that equals a value, or None."""
@@ -255,6 +337,9 @@ class Loop:
             return node.value
         if isinstance(node, ast.Name):
             return names[node.id] if node.id in names else self.constant(node.id)
+        found = self.of_text(node, names)
+        if found is not None:
+            return found
         if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in names:
             row, place = names[node.value.id], node.slice
             if (
@@ -291,6 +376,50 @@ class Loop:
             return self.called(node, names)
         raise OtherFormError
 
+    def of_text(self, node: ast.expr, names: dict[str, Any]) -> Any:
+        """Return a function of the text of each record, or None for other expressions."""
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            parts = [self.text_or_constant(part, names) for part in (node.left, node.comparators[0])]
+            return text_compared(self.run, node.ops[0], *self.known(parts)) if has_text(*parts) else None
+        if not isinstance(node, ast.Call) or node.keywords:
+            return None
+        if isinstance(node.func, ast.Attribute):
+            owner = self.text_or_constant(node.func.value, names)
+            given = [self.text_or_constant(part, names) for part in node.args]
+            if isinstance(owner, Text):
+                return text_method(self.run, owner, node.func.attr, self.known(given), {})
+            if type(owner) is dict and node.func.attr == "get" and has_text(*given[:1]):
+                return text_lookup(self.run, given[0], owner, self.known(given[1:]))
+            return None
+        given = [self.text_or_constant(part, names) for part in node.args]
+        if len(given) == 1 and isinstance(given[0], Text) and isinstance(node.func, ast.Name):
+            function = content(self.interpreter.lookup(node.func.id, self.scope))
+            if node.func.id not in names and isinstance(function, Named) and function.name == "len":
+                return text_length(self.run, given[0])
+        return None
+
+    def known(self, parts: list[Any]) -> list[Any]:
+        """Return operands that are texts or constants."""
+        if None in parts:
+            raise OtherFormError
+        return parts
+
+    def text_or_constant(self, node: ast.expr, names: dict[str, Any]) -> Any:
+        """Return the text of each record, or a constant from outside the loop, or None."""
+        if isinstance(node, ast.Name) and node.id in names:
+            return names[node.id] if isinstance(names[node.id], Text) else None
+        used = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        if isinstance(node, ast.Call) and used & set(names):
+            found = self.of_text(node, names)
+            return found if isinstance(found, Text) else None
+        if used & (self.temporary | self.summed) or not isinstance(node, CONSTANTS):
+            return None
+        found = content(self.interpreter.evaluate(node, self.scope))
+        if not is_plain(found):
+            return None
+        self.outer |= {name: self.interpreter.lookup(name, self.scope) for name in used}
+        return found
+
     def joined(self, op: str, tests: Sequence[Any]) -> Any:
         """Return the logical and or the logical or of Booleans. Python returns an operand, which is equal."""
         found = tests[0]
@@ -315,6 +444,7 @@ class Loop:
         if not any(isinstance(content(one), Private) for one in values):
             raise OtherFormError
         if isinstance(function, Named) and function.name in ("min", "max") and len(values) > 1:
+            self.require_alike(*values)
             found = values[0]
             for one in values[1:]:
                 found = Array(self.run.step(f"{function.name}imum", [found, one]))
@@ -354,12 +484,7 @@ class Loop:
         loop = ast.For(self.node.target, records, self.node.body, [])
         code = compile(ast.fix_missing_locations(ast.Module([loop], [])), "loop", "exec")
         for side in self.run.worlds.sides:
-            space = {
-                name: self.run.sample(value, side) for name, value in self.outer.items() if "." not in name
-            }
-            space |= {name.partition(".")[0]: np for name in self.outer if "." in name}
-            space |= dict.fromkeys(self.summed, 0)
-            space[RECORDS] = self.column.samples[side]
+            space = self.space(side)
             mine = {name: self.run.sample(value, side) for name, value in found.items()}
             if any(value is MISSING for value in (*space.values(), *mine.values())):
                 continue
@@ -367,12 +492,7 @@ class Loop:
                 continue
             for name, value in mine.items():
                 if not np.isclose(float(value), float(space[name]), rtol=1e-7, atol=1e-9):
-                    raise BrokenHarnessError(
-                        f"{self.run.where}: the interpreter computed {value!r:.200} for the total {name!r}"
-                        f" of a loop, the program {space[name]!r:.200}. Please report this as a bug of"
-                        " dpaudit.",
-                        code="E-INTERPRETER-DIFFERS",
-                    )
+                    self.differs(name, value, space[name])
 
 
 def _real(function: Any) -> Any:

@@ -47,7 +47,7 @@ def _alike(value: Any, *others: Any) -> Any:
 
 def _cast(value: Any, kind: str, *, python: bool) -> Any:
     if python:
-        return float(value) if kind == "f" else int(value)
+        return {"f": float, "i": int, "b": bool}[kind](value)
     found: Any = np.asarray(value).astype(KINDS[kind])
     return found if found.shape else found[()]
 

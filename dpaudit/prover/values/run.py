@@ -33,6 +33,7 @@ from dpaudit.prover.values.values import (
     Draw,
     Entries,
     Filtered,
+    Listed,
     Noisy,
     Private,
     Public,
@@ -40,6 +41,7 @@ from dpaudit.prover.values.values import (
     Samples,
     Series,
     Symbol,
+    Text,
     Transposed,
     Turned,
     Uniform,
@@ -109,6 +111,8 @@ class Record:
     steps: int = 0
     #: Nodes of plain numbers, by type and value.
     constants: dict[tuple[type, Any], int] = field(default_factory=dict)
+    #: The column and the place of steps that are single entries of a column, for lists of all entries.
+    entries: dict[int, tuple[int, int]] = field(default_factory=dict)
     #: Functions and classes that are not followed (``opaque``), those that need not be, and the calls of
     #: these in which paths forked or ended.
     opaque: frozenset[Any] = frozenset()
@@ -385,6 +389,22 @@ class Run:
         """Return values of the same shape, stacked along a new first axis."""
         return self.step("stack", list(items), {"kind": kind})
 
+    def whole_column(self, value: Any) -> Private | None:
+        """Return the column whose entries are the items of a list in order, or None.
+
+        Both have the same numbers, so an array of the list is the column.
+        """
+        if isinstance(value, Listed):
+            return value.column
+        items = value if isinstance(value, list | tuple) else ()
+        places = [self.record.entries.get(item.node) if isinstance(item, Private) else None for item in items]
+        first = places[0] if places else None
+        if first is None or places != [(first[0], k) for k in range(len(places))]:
+            return None
+        info = self.record.infos[first[0]]
+        whole = info.records == 1 and info.shape == (len(places),)
+        return Private(first[0], info, self.samples[first[0]]) if whole else None
+
     def value(self, private: Private) -> Any:
         """Return a step as a program value: a number, or a new array in memory."""
         return private if private.shape == () else Array(private)
@@ -435,6 +455,10 @@ class Run:
             return self.sample(value.value, side)
         if isinstance(value, Private | Public | Draw | Coin | Choice | Uniform | Response | Turned):
             return value.samples[side]
+        if isinstance(value, Text):
+            return value.sample(side)
+        if isinstance(value, Listed):
+            return value.column.samples[side].tolist()
         if isinstance(value, Entries):
             return apply(lambda *items: np.array(items), *[self.sample(item, side) for item in value.items])
         if isinstance(value, Filtered):

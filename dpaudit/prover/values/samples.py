@@ -112,6 +112,9 @@ class Worlds:
         BrokenHarnessError
             A shape, type, range, norm or change contradicts the rule of the step.
         """
+        if info.kind == "t":
+            self._check_texts(op, info, samples)
+            return
         if info.shape == () and not info.records and all(type(one) in NUMBERS for one in samples):
             self._check_numbers(op, info, samples)
             return
@@ -119,6 +122,20 @@ class Worlds:
             self._check_side(op, info, samples[side], side)
         for side in range(0, len(self.sizes), 2):
             self._check_pair(op, info, samples[side], samples[side + 1], side)
+
+    def _check_texts(self, op: str, info: Info, samples: Sequence[Any]) -> None:
+        """Check the number, type and length of texts, and the number of different texts."""
+        longest = info.facts["longest"]
+        for side in self.sides:
+            texts = samples[side]
+            if texts.shape != self.shape(info.shape, side) or any(type(text) is not str for text in texts):
+                _broken(op, "a shape or type of texts", texts)
+            if longest is not None and any(len(text) > longest for text in texts):
+                _broken(op, f"a text longer than {longest}", texts)
+        if not self.s.length_is_private:
+            for side in range(0, len(self.sizes), 2):
+                if sum(a != b for a, b in zip(*samples[side : side + 2], strict=True)) > self.s.group:
+                    _broken(op, "more changed texts than changed records", samples[side : side + 2])
 
     def _check_side(self, op: str, info: Info, value: Any, side: int) -> None:
         if value is MISSING:

@@ -7,6 +7,7 @@ which every step is checked.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -28,6 +29,7 @@ __all__ = [
     "Generator",
     "Grouped",
     "Joined",
+    "Listed",
     "Named",
     "Noisy",
     "PerKey",
@@ -38,9 +40,12 @@ __all__ = [
     "Samples",
     "Series",
     "Symbol",
+    "Text",
+    "Texts",
     "Transposed",
     "Turned",
     "Uniform",
+    "changed",
 ]
 
 Samples = list[Any]
@@ -297,6 +302,46 @@ class PerKey(Symbol):
 
     keys: Array
     values: Array | None
+
+
+@dataclass(eq=False, slots=True)
+class Text(Symbol):
+    """One private text of a column, or with ``place`` None each of them, after a chain of changes.
+
+    A change is the name of a method of str and its arguments.
+    """
+
+    column: Private
+    place: int | None
+    changes: tuple[tuple[str, ...], ...] = ()
+
+    def sample(self, side: int) -> Any:
+        """Return the text on one side of the sample worlds, or the list of all texts."""
+        texts = self.column.samples[side]
+        if self.place is None:
+            return [changed(text, self.changes) for text in texts]
+        return changed(texts[self.place], self.changes)
+
+
+@dataclass(eq=False, slots=True)
+class Texts(Symbol):
+    """The list of all private texts, whose length is not a known number."""
+
+    column: Private
+
+
+@dataclass(eq=False, slots=True)
+class Listed(Symbol):
+    """A list of one Python number for each record, whose length is not a known number."""
+
+    column: Private
+
+
+def changed(text: str, changes: Iterable[Sequence[str]]) -> str:
+    """Return a text after a chain of changes."""
+    for name, *given in changes:
+        text = getattr(text, name)(*given)
+    return text
 
 
 @dataclass(frozen=True, eq=False)

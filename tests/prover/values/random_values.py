@@ -267,6 +267,7 @@ COMPUTED: dict[str, Callable[..., Any]] = {
     "var": lambda p, pair, side, a: np.var(a, axis=0, ddof=p["ddof"]),
     "softmax": _always(lambda e, total: e / total),
     "gather": _always(lambda place, *rows: np.stack(rows)[place]),
+    "of_text": lambda p, pair, side, texts: _of_text(p, texts),
 }
 COMPUTED["part"] = lambda p, pair, side, a: _part(p, pair, side, a)
 COMPUTED["rows"] = lambda p, pair, side, a: a[p["start"] : p["stop"] : p["step"]]
@@ -287,8 +288,9 @@ PATTERNS = (
     "counted",
 )
 
-#: Operations that are tried separately. The other operations occur along with them.
-OTHERS = [op for op in RULES if op not in ("data", "const", "public")]
+#: Operations that are tried separately. The other operations occur along with them. Functions of texts have
+#: columns of their own, and are tried when they are in focus.
+OTHERS = [op for op in RULES if op not in ("data", "const", "public", "of_text")]
 
 
 def positions(aligned: Any, rows: int) -> list[int]:
@@ -316,6 +318,23 @@ def depends(support: Any, record: int, size: int) -> bool:
         return True
     ranges = [(end_at(a, size), end_at(b, size), by) for a, b, by in support]
     return any(a <= record and (b is None or record < b) and (record - a) % by == 0 for a, b, by in ranges)
+
+
+def _of_text(p: Any, texts: Any) -> Any:
+    """Compute a function of each text with the methods of ``str``."""
+    name, given = p["function"], p["arguments"]
+    found = []
+    for text in texts:
+        for change, *parts in p["changes"]:
+            text = getattr(text, change)(*parts)
+        if name == "lookup":
+            found.append(int({key: Fraction(n) for key, n in given[2]}.get(text, Fraction(given[1]))))
+        elif name in ("contains", "equals"):
+            found.append(given[0] in text if name == "contains" else text == given[0])
+        else:
+            found.append(len(text) if name == "len" else getattr(text, name)(*given))
+    kind = given[0] if name == "lookup" else "i" if name in ("len", "count") else "b"
+    return np.array(found, dtype=KINDS[kind])
 
 
 def _part(p: Any, pair: Pair, side: int, a: Any) -> Any:
@@ -993,6 +1012,8 @@ class Fuzz:
             return self.step(op, [a], {"k": r.randint(2, 4)})
         if op == "gather":
             return self.gather()
+        if op == "of_text":
+            return self.of_text()
         if op == "bins":
             edges = sorted(r.sample([-2, -1, 0, 1, 2, 3], r.randint(2, 4)))
             a = self.some(lambda info: info.records == len(info.shape) and info.kind != "b")
@@ -1055,6 +1076,40 @@ class Fuzz:
         first = self.some(lambda info: not info.records and (info.private or r.random() < 0.5))
         alike = [v for v in self.pool if (v.info.shape, v.info.kind) == (first.info.shape, first.info.kind)]
         return self.step("gather", [place, first, *r.choices(alike, k=k - 1)], {})
+
+    def of_text(self) -> Value | None:
+        """Apply a function to a new column of short texts, whose length may change with their case."""
+        r, longest = self.r, self.r.choice([0, 1, 2, 3, None])
+        count = Poly.symbol("N") if self.s.size is None else self.s.size
+        high = None if longest is None else str(longest)
+        declared = {"shape": (count,), "kind": "t", "low": None, "high": high, "ball": None}
+
+        def text() -> str:
+            length = r.choice([longest, r.randint(0, longest)]) if longest is not None else r.randint(0, 5)
+            return "".join(r.choices("aabx\u0130\u0390" if r.random() < 0.5 else "a", k=length))
+
+        samples = []
+        for pair in self.pairs:
+            right = [text() for _ in range(pair.sizes[1])]
+            if pair.sizes[0] != pair.sizes[1]:
+                left = [one for k, one in enumerate(right) if k not in pair.changed]
+            else:
+                null = self.s.adjacency == "zero-out"
+                left = [("" if null else text()) if k in pair.changed else one for k, one in enumerate(right)]
+            samples.append(tuple(np.array(side, dtype=object) for side in (left, right)))
+        column = Value(len(self.all), derive(self.s, "data", [], [], declared), samples)
+        self.nodes.append(["data", [], declared])
+        self.all.append(column)
+        table = [[key, str(r.randint(-2, 2))] for key in ("", "a", "aa", "ab")]
+        default = str(r.randint(-4, 4))
+        functions: list[tuple[str, list[Any]]] = [
+            ("len", []), ("count", [r.choice(["", "a", "aa"])]), ("contains", ["a"]),
+            ("lookup", ["i", default, table]), ("equals", ["a"]), ("startswith", ["a"]), ("isupper", []),
+        ]  # fmt: skip
+        name, given = r.choice(functions)
+        changes = [["upper"], ["lower"], ["strip", "a"], ["replace", "a", "bb"], ["replace", "", "x"]]
+        chain = r.choices(changes, k=r.choice([0, 0, 1, 2]))
+        return self.step("of_text", [column], {"function": name, "arguments": given, "changes": chain})
 
     def reshape(self, a: Value) -> Value | None:
         r, shape = self.r, a.info.shape

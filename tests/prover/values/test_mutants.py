@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from dpaudit.kernel.values import arrays, elementwise, guards, info, releases, selections
+from dpaudit.kernel.values import arrays, elementwise, guards, info, releases, selections, texts
 from dpaudit.kernel.values.steps import RULES
 from tests.prover.values import random_values
 from tests.prover.values.random_values import Fuzz, WrongRuleError
 
 BUDGET = 240  # programs
 
-E, A, B, C, G, S = elementwise, arrays, info, releases, guards, selections
+E, A, B, C, G, S, T = elementwise, arrays, info, releases, guards, selections, texts
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,12 @@ MUTANTS = [
     one("gather", S, "gather", "norm2=s.largest_of(*[row.norm2 for row in rows])", "norm2=rows[0].norm2"),
     one("gather", S, "gather", "high=s.largest_of(*[row.high for row in rows])", "high=rows[0].high"),
     one("gather", S, "gather", "support = place.support if moves else ()", "support: Any = ()"),
+    one("of_text", T, "_range", "if given[0] else longest + 1", "if given[0] else longest"),
+    one("of_text", T, "_range", "longest // len(given[0])", "longest // 2"),
+    one("of_text", T, "_lookup", "(default, *(number for _, number in table))", "[number for _, number in table]"),
+    one("of_text", T, "_longest", "longest * EXPANSION", "longest * 2"),
+    one("of_text", T, "_longest", "max(1, len(new))", "1"),
+    one("of_text", T, "_longest", "(longest + 1) * len(new)", "longest * len(new)"),
     one("gather", S, "gather", "row.support if row.private else ()", "()", "gather"),
     one("add", E, "add", "apart=_apart(s, frame, a, b)", "apart=True"),
     one("add", E, "add", "rises=all(", "rises=any(", "sum", "add", **ADD_REMOVE),
@@ -165,7 +171,7 @@ MUTANTS = [
     one("and", E, "logical_and", 'facts={"limits": limits}', 'facts={"limits": limits, "exactly": limits[0]}', "chosen", "and"),
     one("where", E, "where", "change1=times(high - low, q.change1)", "change1=high - low", "choices", form="bits"),
     one("where", E, "where", 'facts={"moved": q.change1}', 'facts={"moved": ONE}', "choices", form="bits"),
-    one("cast", E, "as_kind", 'i.kind in "bi"', "True"),
+    one("cast", E, "as_kind", 'kind == "i" and i.kind == "b"', 'kind == "i"'),
     *(one(op, E, "rounding", "change = _up(i.change) if", "change = i.change if") for op in ("floor", "trunc")),
     one("rint", E, "rounding", "_nearest(i.change)", "i.change"),
     one("floor", E, "rounding", "low=None if below is None else -below", "low=low"),
@@ -243,7 +249,7 @@ def caught(mutant: Mutant) -> int | None:
 def test_a_wrong_rule_is_found(mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random programs detect the mutated rule within the budget."""
     space = mutant.changed()
-    tables = ("ELEMENTWISE", "ARRAYS", "SELECTIONS")
+    tables = ("ELEMENTWISE", "ARRAYS", "SELECTIONS", "TEXTS")
     changed = {op: rule for table in tables for op, rule in space.get(table, {}).items()}
     for op in mutant.ops:
         monkeypatch.setitem(RULES, op, changed[op])
