@@ -101,7 +101,9 @@ def _stars(rows: Sequence[Form], noise: dict[str, Noise]) -> list[_Star | None]:
 def _star(names: Sequence[str], rows: Sequence[Form], noise: dict[str, Noise]) -> _Star | None:
     degrees = {name: len({n for row in rows if name in row.terms for n in row.terms}) for name in names}
     centre = max(names, key=degrees.__getitem__)
-    lower, upper, leaves = [], [], []
+    lower: list[Line] = []
+    upper: list[Line] = []
+    leaves = []
     for name in [centre, *(n for n in names if n != centre)]:
         ends: tuple[list[Line], list[Line]] = ([], [])
         for row in rows:
@@ -194,9 +196,10 @@ class _Star:
             low, high = self._ends()
             if low >= high:
                 return total
-            return (_exact_cdf(self.noise, (ZERO, high), high, acb(0)) - _exact_cdf(
-                self.noise, (ZERO, low), low, acb(0)
-            )).real
+            return (
+                _exact_cdf(self.noise, (ZERO, high), high, acb(0))
+                - _exact_cdf(self.noise, (ZERO, low), low, acb(0))
+            ).real
         for low, high in self._pieces():
             middle = (low + high) / 2
             leaves = self._at(middle)

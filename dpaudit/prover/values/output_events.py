@@ -35,7 +35,7 @@ from dpaudit.core.evidence import Witness
 from dpaudit.core.rounding_modes import MODES, rounding_mode
 from dpaudit.core.views import PUBLIC
 from dpaudit.prover.forms import ZERO, Form
-from dpaudit.prover.values.climb import climbed, constants_of
+from dpaudit.prover.values.climb import aimed, climbed, constants_of
 from dpaudit.prover.values.cross_check import seeded
 from dpaudit.prover.values.noise_regions import enclosed, estimated
 from dpaudit.prover.values.programs import unwrapped_program
@@ -142,9 +142,12 @@ def event_counterexample(
     search = _Search(_symbolic(program, function), claim, until)
     ranked = sorted(pairs, key=search.loss, reverse=True)
     numbers = constants_of(function.__code__)
-    more = climbed(data, claim.adjacency, search.loss, numbers=numbers, until=until)
+    searches = (
+        method(data, claim.adjacency, search.loss, numbers=numbers, until=until)
+        for method in (aimed, climbed)
+    )
     target = search.target()
-    for pair in itertools.chain(ranked[:2], more):
+    for pair in itertools.chain(ranked[:2], *searches):
         if search.loss(pair) <= target:
             if search.hopeless:
                 return None
@@ -367,7 +370,12 @@ def _form(path: SymbolicPath, place: int) -> Form:
 def _cuts(place: int, sides: Any, steps: Sequence[Any]) -> list[Fraction]:
     forms = [(path, _form(path, place)) for side in sides for path in side]
     return sorted(
-        {f.constant + sign * step * _spread(path, f) for path, f in forms for step in steps for sign in (1, -1)}
+        {
+            f.constant + sign * step * _spread(path, f)
+            for path, f in forms
+            for step in steps
+            for sign in (1, -1)
+        }
     )
 
 
@@ -383,7 +391,7 @@ def _cells(place: int, sides: Any) -> list[tuple[Bound, ...]]:
 
 
 def _tails(noisy: Sequence[int], sides: Any) -> list[tuple[Bound, ...]]:
-    """Return the events that no number is bounded, and that each lies on the side where one input is likelier."""
+    """Return the event without bounds, and events with each number where one input is likelier."""
     found: list[tuple[Bound, ...]] = [()]
     if not noisy or not all(sides):
         return found

@@ -26,7 +26,7 @@ from dpaudit.prover.values.run import exact
 
 __all__ = ["SymbolicPath", "SymbolicProgram"]
 
-#: Limits on the paths of a program, the decisions of one path, its noise symbols, and a finite draw's options.
+#: Limits on the paths of a program, the decisions of a path, its noise symbols, and options of a finite draw.
 MAX_PATHS, MAX_DECISIONS, MAX_NOISE, MAX_OPTIONS = 128, 64, 4_096, 64
 #: Bound on the relative error of probabilities that are computed in floats.
 ROUNDED = Fraction(1, 10**9)
@@ -127,12 +127,8 @@ class _Walk:
             return np.float64(self.values[name])
         return Linear(symbol(name), self)
 
-    def weighted(self, p: list[tuple[Fraction, Fraction]]) -> int:
-        if self.real is None:
-            answer = self.choose(len(p))
-        else:
-            share = np.array([float(low) for low, _ in p])
-            answer = int(self.real.choice(len(p), p=share / share.sum()))
+    def weighted(self, p: list[tuple[Fraction, Fraction]], draw: Callable[[Any], Any]) -> int:
+        answer = self.choose(len(p)) if self.real is None else int(draw(self.real))
         self.picks.append(answer)
         self.low, self.high = self.low * p[answer][0], self.high * p[answer][1]
         return answer
@@ -256,7 +252,7 @@ class _Generator:
         self._walk = walk
 
     def _drawn(self, law: str, loc: Any, scale: Any, size: Any) -> Any:
-        shape = size if size is not None else np.broadcast_shapes(np.shape(loc), np.shape(scale))
+        shape: Any = size if size is not None else np.broadcast_shapes(np.shape(loc), np.shape(scale))
         if size is None and shape == ():
             return loc + self._walk.drawn(law, scale)
         shape = (int(shape),) if np.ndim(shape) == 0 else tuple(shape)
@@ -290,10 +286,10 @@ class _Generator:
         low, high = (0, low) if high is None else (low, high)
         if type(low) is not int or type(high) is not int or not low < high <= low + MAX_OPTIONS:
             self._walk.fail("integers with other than a few options")
-        share = Fraction(1, high - low)
+        shares = [(Fraction(1, high - low),) * 2] * (high - low)
 
         def one() -> np.int64:
-            return np.int64(low + self._walk.weighted([(share, share)] * (high - low)))
+            return np.int64(low + self._walk.weighted(shares, lambda rng: rng.integers(low, high) - low))
 
         if size is None:
             return one()
@@ -312,7 +308,9 @@ class _Generator:
         ends = [
             (Fraction(float(c)) * (1 - ROUNDED), Fraction(float(c)) * (1 + ROUNDED) + tiny) for c in chances
         ]
-        return options[self._walk.weighted(ends)]
+        return options[
+            self._walk.weighted(ends, lambda rng: rng.choice(count) if p is None else rng.choice(count, p=p))
+        ]
 
     def __getattr__(self, name: str) -> NoReturn:
         self._walk.failed = True
@@ -381,8 +379,8 @@ class SymbolicProgram:
     run: Callable[[Any, Any], Any]
     coins: bool
 
-    def _output(self, walk: _Walk, data: Any) -> tuple[str | Form, ...]:
-        source: Any = _Coins(walk) if self.coins else _Generator(walk)
+    def _output(self, walk: _Walk, data: Any, source: Any = None) -> tuple[str | Form, ...]:
+        source = source or (_Coins(walk) if self.coins else _Generator(walk))
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             found = self.run(source, copy.deepcopy(data))
             found = list(found) if isinstance(found, GeneratorType) else found
@@ -406,20 +404,27 @@ class SymbolicProgram:
                 before = [answer for answer, _ in walk.taken[:place]]
                 pending += [[*before, other] for other in range(1, walk.taken[place][1])]
             found.append(
-                SymbolicPath(
-                    tuple(walk.rows), walk.noise, output, (walk.low, walk.high), tuple(walk.picks)
-                )
+                SymbolicPath(tuple(walk.rows), walk.noise, output, (walk.low, walk.high), tuple(walk.picks))
             )
             if len(found) + len(pending) > MAX_PATHS:
                 return None
         return found
 
     def agrees(self, data: Any, paths: list[SymbolicPath], seed: int) -> bool:
-        """Return whether a run with real noise has the output of its path, up to rounding."""
+        """Return whether a run with real noise has the output of its path, up to rounding.
+
+        A program with a generator runs with a generator of numpy too, which draws the same numbers. So a
+        program that treats symbols or their generator differently does not agree.
+        """
         walk = _Walk([], real=np.random.default_rng(seed))
         try:
             output = self._output(walk, data)
+            native = output if self.coins else self._output(walk, data, np.random.default_rng(seed))
         except Exception:
+            return False
+        if len(native) != len(output) or not all(
+            _close(a, b, walk.values) for a, b in zip(native, output, strict=True)
+        ):
             return False
         met = [path for path in paths if _contains(path, walk)]
         return any(
