@@ -139,9 +139,14 @@ def hidden_draw(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[s
     sides and is independent of the data. Given all these U the draw is a value like any other, and the bound
     holds. The output on either side is the average over the same U. Density ratios, delta and Renyi moments
     are jointly (quasi-)convex, so the bound holds for the averages. ``number`` tells draws apart.
+
+    With ``law`` "bernoulli" it is a coin, which is 1 if U is below the parameter.
     """
     [i] = infos
     low, high = Fraction(p["low"]), Fraction(p["high"])
+    coin = p.get("law") == "bernoulli"
+    need(not coin or (low == 0 and high == 1), "a coin is 0 or 1")
+    rounds = {"rounds": i.facts["fraction_of"]} if coin and "fraction_of" in i.facts else {}
     need(low <= high and type(p["number"]) is int, "a hidden draw requires a range and a number")
     moves: Bound = None if i.private else ZERO
     found = replace(i, **NOTHING)
@@ -157,6 +162,7 @@ def hidden_draw(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[s
             change2=moves,
             change=moves,
             guard=None if i.records else i.guard,
+            facts=rounds,
         ),
     )
 

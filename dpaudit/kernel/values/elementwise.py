@@ -212,11 +212,16 @@ def add(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]
     guard = _common_guard(infos)
     if frame.records and not all(info.private for info in infos):
         guard = None  # a row that was 0 becomes equal to the other operand
+    high = total(a.high, b.high)
+    for u, v in ((infos[0], infos[1]), (infos[1], infos[0])):
+        rounded = v.facts.get("floor_of")
+        if rounded and u.facts.get("rounds") == rounded[0] and u.shape == v.shape:
+            high = s.smallest(high, rounded[1])  # a coin of probability x - floor(x) is 0 if x is an integer
     found = replace(
         frame,
         kind=promoted(infos),
         low=total(a.low, b.low),
-        high=total(a.high, b.high),
+        high=high,
         change1=change1,
         change2=change2,
         change=change,
@@ -267,6 +272,10 @@ def subtract(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
     if u.private and not u.records and v.private and v.shape == () and not v.records:
         # Scores minus one common number have the same ranks and softmax as the scores.
         found = replace(found, facts={"centred": u.change})
+    if (
+        v.facts.get("floor_of", (None,))[0] == ids[0] and u.shape == v.shape
+    ):  # a number minus its floor is in [0, 1)
+        found = fit(s, replace(found, low=ZERO, high=ONE, facts={"fraction_of": ids[0]}))
     return in_int64(s, found)
 
 
@@ -756,6 +765,14 @@ def _up(bound: Bound, extra: int = 0) -> Bound:
     )
 
 
+def _floor_of(s: Setting, op: str, node: int, i: Info, above: Bound) -> dict[str, Any]:
+    """Return the fact of which node a value is the floor, with a bound on the ceiling of that node."""
+    if "floor_of" in i.facts:  # rounding changes no integer
+        return {"floor_of": i.facts["floor_of"]}
+    floors = op == "floor" or (op == "trunc" and nonnegative(s, i))
+    return {"floor_of": (node, above)} if floors else {}
+
+
 def rounding(op: str) -> Rule:
     """Return the rule of floor, trunc or rint.
 
@@ -782,6 +799,7 @@ def rounding(op: str) -> Rule:
             change=change,
             rises=i.rises,
             guard=i.guard,  # all three map 0 to 0
+            facts=_floor_of(s, op, ids[0], i, above),
         )
         if (
             op != "rint"

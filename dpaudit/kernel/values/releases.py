@@ -1,11 +1,11 @@
 """Compute the largest cost of the releases of one path for any record, as a pure epsilon and a rho.
 
 A release is an object. ``law`` names the distribution (laplace, discrete-laplace, gaussian,
-discrete-gaussian, argmax, choice, response, bernoulli, table, k-ary, or one of ``shares``), and ``node`` is
-the released step. The other keys depend on the distribution. ``draw`` is the number of the noise draw on the
-path. ``entry`` is the position in it, or ``None`` for the whole draw. ``factor`` multiplies the noise. The
-law ``reveal`` marks a private value that is revealed without noise to the audience ``to``, which must be
-outside the view (see ``views``).
+discrete-gaussian, argmax, choice, response, bernoulli, table, k-ary, or one of ``shares`` or ``amplified``),
+and ``node`` is the released step. The other keys depend on the distribution. ``draw`` is the number of the
+noise draw on the path. ``entry`` is the position in it, or ``None`` for the whole draw. ``factor`` multiplies
+the noise. The law ``reveal`` marks a private value that is revealed without noise to the audience ``to``,
+which must be outside the view (see ``views``).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, cast
 
+from dpaudit.kernel.values.amplified import AMPLIFIED, amplified_cost
 from dpaudit.kernel.values.costs import Cost, maximal, total_of
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.info import Guard, Info, Setting, Support, disjoint, flat, magnitude, need
@@ -69,6 +70,9 @@ def cost_of(
     entries: dict[tuple[str, int], list[tuple[int, Poly, Info]]] = {}
     for release in releases:
         distribution, info = release["law"], _released(infos, release)
+        if distribution in AMPLIFIED:
+            found.append(Part(*amplified_cost(s, infos, release), None))
+            continue
         if distribution == "reveal":
             _require_unseen(s, info, release)
             continue

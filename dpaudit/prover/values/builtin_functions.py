@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.core.errors import CodedError
+from dpaudit.prover.values.aggregates import make_image, make_wrapped
+from dpaudit.prover.values.amplification import make_subsample
 from dpaudit.prover.values.audiences import user_of
 from dpaudit.prover.values.channels import make_channel
 from dpaudit.prover.values.containers import Containers
@@ -34,6 +36,7 @@ from dpaudit.prover.values.operations import (
 from dpaudit.prover.values.randomness import (
     call_generator,
     generator_of,
+    make_constant,
     make_distribution,
     make_selection,
     require_own,
@@ -69,6 +72,12 @@ class BuiltinFunctions(Containers):
         run, name = self.run, named.name
         if name == "distribution":
             return make_distribution(run, named.real, arguments, options)
+        if name == "family":
+            return make_constant(run, named.real, arguments, options)
+        if name == "image":
+            return make_image(run, named.real, arguments, options)
+        if name == "wrapped":
+            return make_wrapped(run, arguments, options)
         if name == "kernel":
             return make_channel(run, named.real, arguments, options)
         if name == "user":
@@ -76,6 +85,9 @@ class BuiltinFunctions(Containers):
         if name == "tabulated":
             require_own(run, named.real)
             return make_tabulated(run, named.real, arguments, options)
+        if name == "subsample":
+            require_own(run, named.real)
+            return make_subsample(run, arguments, options)
         if name == "selection":
             return make_selection(run, arguments, options)
         if name == "default_rng":

@@ -11,7 +11,9 @@ import numpy as np
 
 from dpaudit.core import views
 from dpaudit.prover.values.accepted import ACCEPTED, METHODS
+from dpaudit.prover.values.aggregates import aggregate
 from dpaudit.prover.values.channels import Session, ask, call_kernel, open_channel
+from dpaudit.prover.values.chosen import chosen_distribution
 from dpaudit.prover.values.frames import FRAMES, frame_attribute, frame_item, frame_method
 from dpaudit.prover.values.functions import Accepted, call_accepted
 from dpaudit.prover.values.joins import JOINED
@@ -67,6 +69,8 @@ from dpaudit.prover.values.values import (
 __all__ = ["Containers"]
 
 LIST_METHODS = ("append", "extend", "insert", "pop", "remove", "copy", "clear", "reverse")
+#: The methods of public Python integers.
+OF_INTEGERS = ("bit_length", "bit_count")
 
 
 class Containers(Places):
@@ -165,6 +169,10 @@ class Containers(Places):
             raise ProgramRaisedError(IndexError(f"{type(inner).__name__} index out of range"))
         if isinstance(inner, np.generic | int | float | bool) or inner is None:
             self.run.refuse("a single number is indexed")
+        if type(inner) in (list, tuple):
+            found = chosen_distribution(self.run, inner, key, index)
+            if found is not None:
+                return found
         if isinstance(inner, FRAMES):
             return frame_item(self.run, value, key)
         return index(self.run, value, key)
@@ -190,6 +198,8 @@ class Containers(Places):
         if type(inner) is range and name in ("start", "stop", "step"):
             return getattr(inner, name)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
+            return Bound(inner, name)
+        if type(inner) is int and name in OF_INTEGERS:
             return Bound(inner, name)
         if isinstance(inner, Running) and name in ("send", "close"):
             return Bound(inner, name)
@@ -279,6 +289,8 @@ class Containers(Places):
             return call_generator(self.run, name, arguments, options)
         if isinstance(inner, Coins) and name == "channel":
             return open_channel(self.run, arguments, options)
+        if isinstance(inner, Coins) and name == "aggregate":
+            return aggregate(self.run, arguments, options)
         if isinstance(inner, Session | Distribution | Named):
             return self._of_randomness(inner, name, arguments, options)
         if isinstance(inner, Coins):
@@ -287,6 +299,8 @@ class Containers(Places):
             return frame_method(self.run, inner, name, arguments, options)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
             return self._container_method(inner, name, arguments, options)
+        if type(inner) is int and name in OF_INTEGERS:
+            return self.run.plain(getattr(inner, name), *arguments, **options)
         return self._array_method(value, name, arguments, options)
 
     def _of_randomness(self, inner: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:

@@ -83,6 +83,8 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "or": operator.or_,
     "xor": operator.xor,
     "matmul": operator.matmul,
+    "lshift": operator.lshift,
+    "rshift": operator.rshift,
 }
 #: Matrix products, indexing, joined numbers and pandas. Their modules register them here, because they import
 #: this module.
@@ -329,6 +331,11 @@ def published(run: Run, value: Any) -> Any:
     return Array(found) if isinstance(found, Public | Private) and found.shape not in ((), None) else found
 
 
+def _is_whole(draw: Draw) -> bool:
+    """Return whether the noise is an integer."""
+    return isinstance(draw.scale, dict) or draw.distribution.startswith("discrete-")
+
+
 def _release(run: Run, noisy: Noisy) -> Any:
     if noisy.released is None:
         noisy.released = content(_released(run, noisy))
@@ -361,7 +368,8 @@ def _released(run: Run, noisy: Noisy) -> Any:
         return function_of(run, "array", lambda one: np.array(one), items, shape=noisy.shape, kind="f")
     if draw.hidden:
         run.refuse("noise that was used in a hidden comparison cannot be released or used again")
-    if draw.distribution not in ("laplace", "gaussian", "discrete-laplace", "discrete-gaussian"):
+    whole = _is_whole(draw)
+    if not whole and draw.distribution not in ("laplace", "gaussian"):
         run.refuse(
             f"{draw.distribution} noise on a released value is not supported (use Laplace or Gaussian)"
         )
@@ -375,7 +383,7 @@ def _released(run: Run, noisy: Noisy) -> Any:
     }
     one = Noisy(noisy.base, (noisy.terms[0],), noisy.shape)
     samples = [run.sample(one, side) for side in run.worlds.sides]
-    kind = "i" if draw.distribution.startswith("discrete-") else "f"
+    kind = "i" if whole else "f"
     python = base.info.python and draw.python and noisy.shape == ()
     found: Any = run.released(
         release, base.info, shape=noisy.shape, kind=kind, samples=samples, python=python
@@ -401,7 +409,7 @@ def _bare(run: Run, draw: Draw, entry: int | None) -> Any:
             samples = [apply(lambda a, e=entry: a[e], one) for one in draw.samples]
             return run.outcome(shape=(), kind="f", samples=samples, python=False)
         run.take(draw, None)
-        kind = "i" if draw.distribution.startswith("discrete-") else "f"
+        kind = "i" if _is_whole(draw) else "f"
         draw.published = run.outcome(
             shape=draw.shape, kind=kind, samples=draw.samples, python=draw.python and draw.shape == ()
         )
@@ -596,6 +604,8 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
     x, y = content(a), content(b)
     if not isinstance(x, Symbol) and not isinstance(y, Symbol):
         return _plain_binary(run, op, a, b)
+    if op in ("lshift", "rshift"):
+        run.refuse("a shift of a private or released value is not supported (write x // 2**k, or x * 2**k)")
     for one in (x, y):
         if isinstance(one, Symbol):
             continue

@@ -194,7 +194,8 @@ class _Search:
         sides = self._sides(pair)
         if sides is None:
             return 0.0
-        ends = [self._estimates(sides, event) for event in _events(*sides)]
+        events = _events(*sides, fine=not isinstance(self.claim, PureDP))
+        ends = [self._estimates(sides, event) for event in events]
         return self._loss([one for one in ends if one is not None])
 
     def _sides(self, pair: tuple[Any, Any]) -> tuple[list[SymbolicPath], list[SymbolicPath]] | None:
@@ -325,8 +326,10 @@ def _are_disjoint(one: _Event, other: _Event) -> bool:
     return False
 
 
-def _events(here: Sequence[SymbolicPath], there: Sequence[SymbolicPath]) -> list[_Event]:
-    """Return events that may tell two sides apart."""
+def _events(
+    here: Sequence[SymbolicPath], there: Sequence[SymbolicPath], *, fine: bool = True
+) -> list[_Event]:
+    """Return events that may tell two sides apart. Fine ones divide the values of one number into cells."""
     patterns: dict[Any, tuple[list[SymbolicPath], list[SymbolicPath]]] = {}
     for side, paths in enumerate((here, there)):
         for path in paths:
@@ -343,7 +346,7 @@ def _events(here: Sequence[SymbolicPath], there: Sequence[SymbolicPath]) -> list
         ]
         noisy = [place for place, part in enumerate(key) if part is None]
         if len(noisy) <= MAX_NUMBERS:
-            parts = _cells(noisy[0], sides) if len(noisy) == 1 else _tails(noisy, sides)
+            parts = _cells(noisy[0], sides, fine) if len(noisy) == 1 else _tails(noisy, sides)
             parts += [bounds for one in sides for bounds in _without_noise(noisy, one)]
             found += [_Event(texts, (*fixed, *part)) for part in parts]
         if len(found) > MAX_EVENTS:
@@ -379,14 +382,16 @@ def _cuts(place: int, sides: Any, steps: Sequence[Any]) -> list[Fraction]:
     )
 
 
-def _cells(place: int, sides: Any) -> list[tuple[Bound, ...]]:
+def _cells(place: int, sides: Any, fine: bool) -> list[tuple[Bound, ...]]:
     """Return the cells of one number between cuts, with small gaps, and the half-lines."""
-    cuts, one = _cuts(place, sides, CUTS), ((place, Fraction(1)),)
+    cuts, one = _cuts(place, sides, CUTS if fine else (0, CUTS[-1])), ((place, Fraction(1)),)
     other = ((place, Fraction(-1)),)
     found: list[tuple[Bound, ...]] = [((other, cuts[-1]),), ((one, -cuts[0]),)]
-    for low, high in itertools.pairwise(cuts):
+    for low, high in itertools.pairwise(cuts) if fine else ():
         gap = (high - low) / 10**9
         found.append(((other, low + gap), (one, gap - high)))
+    if not fine:
+        return [*found, ((other, cuts[len(cuts) // 2]),), ((one, -cuts[len(cuts) // 2]),)]
     return found + [((other, cut),) for cut in cuts[:-1]] + [((one, -cut),) for cut in cuts[1:]]
 
 

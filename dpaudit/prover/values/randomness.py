@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import operator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -13,11 +14,12 @@ import numpy as np
 from dpaudit import distributions as distributions
 from dpaudit.core.exact import exact as exact_number
 from dpaudit.core.harness import installed_folders, is_harness_file
-from dpaudit.core.views import PUBLIC
+from dpaudit.core.views import PUBLIC, SERVER
 from dpaudit.kernel.values.elementwise import whole_limit
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.polynomials import Poly, upper_root
 from dpaudit.kernel.values.tables import MAX_ROWS
+from dpaudit.prover.values.amplification import Subsample, subsampled_sum
 from dpaudit.prover.values.audiences import audience_of
 from dpaudit.prover.values.numpy_rules import place_of_rule
 from dpaudit.prover.values.operations import (
@@ -28,6 +30,7 @@ from dpaudit.prover.values.operations import (
     is_plain,
     published,
     shape_of,
+    symbols_in,
 )
 from dpaudit.prover.values.run import Run, exact
 from dpaudit.prover.values.samples import apply
@@ -54,7 +57,10 @@ __all__ = [
     "bound_call",
     "call_coins",
     "call_generator",
+    "distribution_of",
+    "make_constant",
     "make_distribution",
+    "make_family",
     "make_selection",
     "real_argument",
     "released_with",
@@ -73,13 +79,28 @@ DISTRIBUTIONS: dict[Any, str] = {
     distributions.Bernoulli: "bernoulli",
 }
 
+#: Integer noise of which users may hold shares, its name in the record, and other names of its parameters.
+FAMILIES: dict[Any, tuple[str, dict[str, str]]] = {
+    distributions.PolyaDifference: ("polya-difference", {}),
+    distributions.Skellam: ("skellam", {}),
+    distributions.Binomial: ("binomial", {"p": "probability"}),
+}
+#: The same for distributions that have a scale if they are not shared.
+SHARED: dict[Any, tuple[str, dict[str, str]]] = {
+    **FAMILIES,
+    distributions.DiscreteGaussian: ("discrete-gaussian", {"sigma2": "variance"}),
+}
 
 #: Noise that may be added to a private value.
-ADDITIVE = ("laplace", "gaussian", "discrete-laplace", "discrete-gaussian")
+ADDITIVE = (
+    "laplace", "gaussian", "discrete-laplace", "discrete-gaussian", *(name for name, _ in FAMILIES.values())
+)  # fmt: skip
 
 
 def _signature(spec: str) -> inspect.Signature:
-    return inspect.signature(eval(f"lambda {spec}: None"))  # a literal in this file, never user input
+    return inspect.signature(
+        eval(f"lambda {spec}: None", {"SERVER": SERVER})
+    )  # a literal in this file, never user input
 
 
 GENERATOR = {
@@ -107,6 +128,7 @@ COINS = {
     "reveal": _signature("value, *, site, to=None"),
     "observe": _signature("distribution, *, site, to=None"),
     "channel": _signature("kernel, *, site, to=None"),
+    "aggregate": _signature("distributions, through, *, site, to=SERVER"),
 }
 
 
@@ -127,6 +149,15 @@ class Moved(Symbol):
     """The distribution ``noise.shift(offset)``, as the program constructed it."""
 
     noise: Distribution
+    offset: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Wrapped(Symbol):
+    """The distribution of (noise + offset) mod ``modulus``, as the program constructed it."""
+
+    noise: Distribution
+    modulus: int
     offset: Any
 
 
@@ -184,6 +215,27 @@ def make_distribution(
     if name in ("variance", "sigma2"):
         run.refuse("a released value cannot be a variance (use sigma=)")
     return Distribution(DISTRIBUTIONS[distribution], inner)
+
+
+def make_family(run: Run, real: Any, *, parties: int = 1) -> Distribution:
+    """Return the sum of equal shares of integer noise, with its parameters as the record writes them."""
+    kind = type(real)
+    require_own(run, kind, real)
+    if parties == 1 and kind is distributions.DiscreteGaussian:
+        return make_distribution(run, kind, [], real.parameters())
+    if kind not in SHARED:
+        run.refuse(f"{kind.__name__} noise in shares is not supported")
+    name, others = SHARED[kind]
+    given = {others.get(key, key): str(number) for key, number in real.parameters().items()}
+    return Distribution(name, {"parties": parties, **given}, real)
+
+
+def make_constant(run: Run, kind: type, arguments: list[Any], options: dict[str, Any]) -> Distribution:
+    """Construct integer noise with constant parameters, such as ``Skellam(variance=4)``."""
+    require_own(run, kind)
+    if not is_plain([*arguments, *options.values()]):
+        run.refuse(f"{kind.__name__} requires constants")
+    return make_family(run, run.plain(kind, *map(content, arguments), **options))
 
 
 def shifted(run: Run, noise: Distribution, arguments: list[Any], options: dict[str, Any]) -> Moved:
@@ -358,6 +410,8 @@ def _whole(value: Any) -> Any:
 
 
 def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = None) -> Any:
+    if any(not isinstance(one, Public) for one in symbols_in(p)) and isinstance(content(p), list | tuple):
+        run.refuse("rng.choice with a list of private probabilities is not supported (use np.array)")
     inner, chances = content(a), content(p)
     if size is not None:
         return _choices(run, inner, size, replace, p)
@@ -420,7 +474,7 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
             run.plain(run.generator.reveal, real_argument(value), site=given["site"], to=people)
         return value
     distribution = given["noise" if name == "release" else "distribution"]
-    if isinstance(distribution, Selection | Moved | Tabulated) and name == "observe":
+    if isinstance(distribution, Selection | Moved | Wrapped | Tabulated | Subsample) and name == "observe":
         if run.generator is not None:  # a run on real data draws real numbers
             observe, people = run.generator.observe, given["to"]
             return run.plain(lambda: observe(_built(distribution), site=given["site"], to=people))
@@ -428,6 +482,11 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
             return _select(run, distribution)
         if isinstance(distribution, Moved):
             return released_with(run, distribution.offset, distribution.noise)
+        if isinstance(distribution, Wrapped):
+            found = released_with(run, distribution.offset, distribution.noise)
+            return modulo(run, found, distribution.modulus)
+        if isinstance(distribution, Subsample):
+            return subsampled_sum(run, distribution)
         return tabulated_outcome(run, distribution)
     if not isinstance(distribution, Distribution):
         run.refuse("coins require a distribution of dpaudit, such as Laplace(scale=2)")
@@ -435,7 +494,7 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
         value = [real_argument(given["value"])] if name == "release" else []
         to = {"to": given["to"]} if "to" in given else {}
         return run.plain(
-            getattr(run.generator, name), *value, _distribution_of(distribution), site=given["site"], **to
+            getattr(run.generator, name), *value, distribution_of(distribution), site=given["site"], **to
         )
     if distribution.distribution == "bernoulli":
         return _coin(run, distribution, name)
@@ -447,6 +506,8 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
 
 def _scale_in_record(run: Run, distribution: Distribution) -> Any:
     scale = distribution.scale
+    if isinstance(scale, dict):
+        return scale
     return ["number", str(scale)] if isinstance(scale, Fraction) else _scale(run, scale)
 
 
@@ -462,6 +523,8 @@ def bound_call(run: Run, name: str, arguments: list[Any], options: dict[str, Any
     if "to" in COINS[name].parameters:
         # A release to any audience counts in full, which only enlarges what the adversary sees.
         given["to"] = audience_of(run, given.get("to"))
+        if run.on_plain_data and PUBLIC not in given["to"]:
+            run.refuse("a counterexample is only sought if everything is shown to the public")
     if not isinstance(given["site"], str):
         run.refuse("site must be a string")
     return given
@@ -496,14 +559,22 @@ def released_with(run: Run, value: Any, distribution: Distribution) -> Any:
     return published(run, noisy)
 
 
+def modulo(run: Run, found: Any, modulus: int) -> Any:
+    """Return an outcome modulo a constant, which is post-processing."""
+    return run.verify(binary(run, "mod", found, modulus), operator.mod, found, modulus)
+
+
 def _built(distribution: Any) -> Any:
     """Return the real distribution of a run on real data."""
     if isinstance(distribution, Selection):
         return distributions.NoisyArgmax(
-            real_argument(distribution.scores), _distribution_of(distribution.noise)
+            real_argument(distribution.scores), distribution_of(distribution.noise)
         )
     if isinstance(distribution, Moved):
-        return _distribution_of(distribution.noise).shift(real_argument(distribution.offset))
+        return distribution_of(distribution.noise).shift(real_argument(distribution.offset))
+    if isinstance(distribution, Wrapped):
+        noise, offset = distribution_of(distribution.noise), real_argument(distribution.offset)
+        return distributions.WrappedMod(noise, modulus=distribution.modulus, offset=offset)
     return distribution.real()
 
 
@@ -516,7 +587,7 @@ def _coin(run: Run, distribution: Distribution, name: str) -> Any:
         samples = [int(one < float(distribution.scale)) for one in u]
         return run.outcome(shape=(), kind="i", samples=samples, python=True, count=2)
     if name == "draw":
-        run.refuse("a hidden coin with a private probability is not supported (use coins.observe)")
+        return _hidden_coin(run, distribution.scale, u)
     if distribution.scale.shape != ():
         run.refuse("Bernoulli requires a single probability, got an array")
     drawn = [apply(lambda p, v=v: int(v < p), run.sample(distribution.scale, k)) for k, v in enumerate(u)]
@@ -526,7 +597,26 @@ def _coin(run: Run, distribution: Distribution, name: str) -> Any:
     )
 
 
-def _distribution_of(distribution: Distribution) -> Any:
+def _hidden_coin(run: Run, chance: Private, uniforms: list[float]) -> Private:
+    """Return a coin that nobody sees, as a private bit. Both sides use the same uniform numbers."""
+    low, high = chance.info.low, chance.info.high
+    if chance.shape != () or low is None or not run.s.at_most(0, low) or not run.s.at_most(high, 1):
+        run.refuse("a hidden coin requires a single probability that is provably in [0, 1]")
+    run.uniforms += 1
+    params = {
+        "law": "bernoulli",
+        "low": "0",
+        "high": "1",
+        "number": run.uniforms,
+        "kind": "i",
+        "python": True,
+    }
+    pairs = [uniforms[side - side % 2] for side in run.worlds.sides]
+    samples = [apply(lambda p, v=v: int(v < p), one) for v, one in zip(pairs, chance.samples, strict=True)]
+    return run.step("hidden_draw", [chance], params, samples)
+
+
+def distribution_of(distribution: Distribution) -> Any:
     """Return the real distribution, to draw real numbers from."""
     if distribution.real is not None:
         return distribution.real

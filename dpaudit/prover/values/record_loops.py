@@ -29,7 +29,7 @@ from dpaudit.prover.values.scopes import OPERATORS, Scope
 from dpaudit.prover.values.values import MISSING, Array, Named, Private, Public, Symbol
 
 if TYPE_CHECKING:
-    from dpaudit.prover.values.interpreter import Interpreter
+    from dpaudit.prover.values.generators import Generators as Interpreter
 
 __all__ = ["follows_loop", "follows_sum"]
 

@@ -17,7 +17,7 @@ from dpaudit.core.errors import BrokenHarnessError
 from dpaudit.kernel.values.expressions import polynomial, text_of
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting
 from dpaudit.kernel.values.polynomials import Poly
-from dpaudit.kernel.values.releases import Drawn, cost_of, scale_of
+from dpaudit.kernel.values.releases import cost_of, drawn_of
 from dpaudit.kernel.values.steps import derive
 from dpaudit.prover.explore import Walk
 from dpaudit.prover.forms import Form
@@ -107,6 +107,12 @@ class Record:
     steps: int = 0
     #: Nodes of plain numbers, by type and value.
     constants: dict[tuple[type, Any], int] = field(default_factory=dict)
+    #: Functions and classes that are not followed (``opaque``), those that need not be, and the calls of
+    #: these in which paths forked or ended.
+    opaque: frozenset[Any] = frozenset()
+    readable: dict[Any, bool] = field(default_factory=dict)
+    forked: dict[Any, int] = field(default_factory=dict)
+    stuck: Any = None
     _memo: dict[Any, int] = field(default_factory=dict)
 
     def node(self, op: str, ids: Sequence[int], params: dict[str, Any], where: str) -> int:
@@ -239,7 +245,7 @@ class Run:
             self.worlds.check(op, info, samples)
             self.samples[node] = samples
             fixed = op in ("data", "const") or (ids and all(k in self.record.samples for k in ids))
-            if fixed and op not in ("order", "row_entry", "row_function", "argbest"):
+            if fixed and op not in ("order", "row_entry", "row_function", "argbest", "hidden_draw"):
                 self.record.samples[node] = samples
         return Private(node, info, self.samples[node])
 
@@ -456,7 +462,7 @@ class Run:
     def new_draw(self, distribution: str, scale: Any, shape: Sequence[Any], *, python: bool) -> Draw:
         """Record a draw of noise. ``scale`` is a public expression that must be provably positive."""
         try:
-            positive = scale_of(self.s, scale)
+            positive = drawn_of(self.s, distribution, scale, tuple(shape)).scale
         except RefusedStepError as error:
             self.refuse(str(error))
         number = len(self.draws)
@@ -466,7 +472,7 @@ class Run:
             drawn = self.rng.normal(size=sizes[0]) if sizes[0] else float(self.rng.normal())
             other = drawn if sizes[1] == sizes[0] else self.rng.normal(size=sizes[1])
             samples += [drawn, other]
-        if distribution.startswith("discrete-"):
+        if isinstance(scale, dict) or distribution.startswith("discrete-"):  # integer noise
             samples = [
                 int(np.rint(one)) if np.ndim(one) == 0 else np.rint(one).astype(np.int64) for one in samples
             ]
@@ -495,7 +501,7 @@ class Run:
         count: int | None = None,
     ) -> Public:
         """Record a release, check that it has a finite cost, and return its outcome, equal on both sides."""
-        drawn = [Drawn(d.distribution, d.positive, d.shape) for d in self.draws]
+        drawn = [drawn_of(self.s, d.distribution, d.scale, d.shape) for d in self.draws]
         try:
             cost_of(self.s, self.record.infos, [release], drawn)
         except RefusedStepError as error:

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.core.data import EVERY, Interval, Records
+from dpaudit.core.data import EVERY, Integers, Interval, Records
+from dpaudit.core.views import SERVER
+from dpaudit.distributions import Bernoulli, Binomial, PolyaDifference, Sum, SumMod, WrappedMod
 from dpaudit.kernel.check import derived_bound
 from dpaudit.kernel.kernel_t0 import CertificateError
 from dpaudit.kernel.values.check import concluded
@@ -104,6 +106,91 @@ def test_paths_with_different_mechanisms() -> None:
     assert bound([light, both], claim) == pytest.approx(bound([light], claim) + bound([heavy], claim))
     with pytest.raises(CertificateError):
         bound([both, Cost(Fraction(1), mechanisms=light.mechanisms)], DELTA)
+
+
+BITS, UNIT = Records(Integers(0, 1), size=4), Records(Interval(0, 1), size=4)
+POLYA, HALF = (PolyaDifference(shape=shape, log_ratio=1) for shape in ("1/4", "1/2"))
+
+
+def shares(coins: Any, data: Any) -> Any:
+    return coins.aggregate([POLYA.shift(x) for x in data.tolist()], SumMod(100), site="sum")
+
+
+def lost_share(coins: Any, data: Any) -> Any:
+    return coins.aggregate([POLYA.shift(x) for x in data[:3].tolist()], SumMod(100), site="sum")
+
+
+def unequal_shares(coins: Any, data: Any) -> Any:
+    noises = [POLYA, POLYA, POLYA, HALF]
+    return coins.aggregate([n.shift(x) for n, x in zip(noises, data.tolist())], Sum(), site="sum")  # noqa: B905
+
+
+def doubled_values(coins: Any, data: Any) -> Any:
+    return coins.aggregate([POLYA.shift(2 * x) for x in data.tolist()], SumMod(100), site="sum")
+
+
+def everybody_twice(coins: Any, data: Any) -> Any:
+    return coins.aggregate([POLYA.shift(x) for x in data.tolist()] * 2, SumMod(100), site="sum")
+
+
+def binomial_shares(coins: Any, data: Any) -> Any:
+    noise = Binomial(trials=5, p=Fraction(1, 2))
+    return coins.aggregate([noise.shift(x) for x in data.tolist()], Sum(), site="sum", to=SERVER)
+
+
+def local_messages(coins: Any, data: Any) -> Any:
+    noise = PolyaDifference(shape=1, log_ratio=1)
+    return coins.observe(WrappedMod(noise, modulus=50, offset=data), site="messages", to=SERVER)
+
+
+def rounded(coins: Any, data: Any) -> Any:
+    scaled = [3 * x for x in data.tolist()]
+    whole = [math.floor(s) for s in scaled]
+    encoded = [w + coins.draw(Bernoulli(p=s - w), site="rounding") for s, w in zip(scaled, whole)]  # noqa: B905
+    return coins.aggregate([POLYA.shift(x) for x in encoded], SumMod(100), site="sum")
+
+
+def one_coin_for_all(coins: Any, data: Any) -> Any:
+    scaled = [3 * x for x in data.tolist()]
+    coin = coins.draw(Bernoulli(p=scaled[0] - math.floor(scaled[0])), site="rounding")
+    return coins.aggregate([POLYA.shift(math.floor(s) + coin) for s in scaled], SumMod(100), site="sum")
+
+
+def shown_coin(coins: Any, data: Any) -> Any:
+    return coins.reveal(coins.draw(Bernoulli(p=data[0]), site="coin"), site="shown")
+
+
+def coin_with_a_probability_above_one(coins: Any, data: Any) -> Any:
+    coin = coins.draw(Bernoulli(p=2 * data[0]), site="coin")
+    return coins.aggregate([POLYA.shift(coin)] * 4, Sum(), site="sum")
+
+
+@pytest.mark.parametrize(
+    ("program", "claim", "data", "verdict"),
+    [
+        (shares, PureDP(epsilon=1), BITS, "verified"),
+        (shares, PureDP(epsilon="99/100"), BITS, "inconclusive"),
+        (lost_share, PureDP(epsilon=1), BITS, "inconclusive"),
+        (lost_share, PureDP(epsilon="1.28"), BITS, "verified"),
+        (unequal_shares, PureDP(epsilon=1), BITS, "inconclusive"),
+        (doubled_values, PureDP(epsilon=1), BITS, "inconclusive"),
+        (everybody_twice, PureDP(epsilon=1), BITS, "inconclusive"),
+        (shares, PureDP(epsilon=1, adjacency="add-remove"), BITS, "inconclusive"),
+        (binomial_shares, ApproxDP(epsilon=1, delta="1/200"), BITS, "verified"),
+        (binomial_shares, ApproxDP(epsilon=1, delta="1/1000"), BITS, "inconclusive"),
+        (binomial_shares, PureDP(epsilon=9), BITS, "inconclusive"),
+        (local_messages, PureDP(epsilon=1), BITS, "verified"),
+        (local_messages, PureDP(epsilon="1/2"), BITS, "inconclusive"),
+        (rounded, PureDP(epsilon=3), UNIT, "verified"),
+        (rounded, PureDP(epsilon="2.9"), UNIT, "inconclusive"),
+        (one_coin_for_all, PureDP(epsilon=3), UNIT, "inconclusive"),
+        (shown_coin, PureDP(epsilon=9), UNIT, "inconclusive"),
+        (coin_with_a_probability_above_one, PureDP(epsilon=9), UNIT, "inconclusive"),
+    ],
+)
+def test_programs_with_shares(program: Any, claim: Any, data: Any, verdict: str) -> None:
+    """Sums of equal shares and randomised rounding are proved with the right number, and no smaller one."""
+    assert prove_values(program, claim, data=data).verdict == verdict
 
 
 def checked(data: Any, rng: Any) -> Any:

@@ -65,4 +65,4 @@ def test_an_attack_under_add_remove_takes_pairs_in_either_order() -> None:
     """A count that rises with each record is attacked on pairs whose first dataset is the larger one."""
     [program] = [one for one in PROGRAMS if one.name == "bad_histogram_numpy"]
     measured = proofs.measured(program, "N", attack=True)
-    assert (measured["verdict"], measured["refuted"]) in {("inconclusive", "samples"), ("refuted", "witness")}
+    assert measured["refuted"] in {"samples", "witness"}

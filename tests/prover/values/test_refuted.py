@@ -9,7 +9,7 @@ from benchmarks.proof_programs import PROGRAMS
 from dpaudit import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP, audit
 from dpaudit.auditing import _mechanism
 from dpaudit.certify.witnesses.recompute import recompute
-from dpaudit.core.data import EVERY, Anything, Ball, Integers, Interval, Records, Table
+from dpaudit.core.data import EVERY, Anything, Ball, Integers, Interval, Records
 from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import evidence_from_json
 from dpaudit.core.verdicts import VerdictKind
@@ -292,5 +292,5 @@ def test_a_forged_witness_is_refused():
 
 def test_no_right_program_of_the_benchmark_is_refuted():
     """The benchmark's right programs have no witness, of which the fast ones are tried here."""
-    some = [p for p in PROGRAMS if p.right and isinstance(p.sizes.get("N"), Records | Table)][::8]
+    some = [p for p in PROGRAMS if p.right and p.list == "ordinary"][::5]
     assert [p.name for p in some if witness_of(p.function, p.claim, p.sizes["N"]) is not None] == []
