@@ -16,7 +16,7 @@ import numpy as np
 from dpaudit.core.claims.base import Adjacency
 from dpaudit.core.data import EVERY, Column, Records, Table
 
-__all__ = ["climbed", "constants_of"]
+__all__ = ["aimed", "climbed", "constants_of"]
 
 Columns = dict[str, Any]
 
@@ -218,3 +218,66 @@ def _inside(column: Column, moved: Any, fresh: Any) -> Any:
         radius = float(column.ball[1]) * (1 - 1e-9)
         moved = moved * (radius / norm) if norm > 0.5 * radius else moved
     return moved
+
+
+def aimed(
+    data: Records | Table,
+    adjacency: Adjacency,
+    loss: Callable[[tuple[Any, Any]], float],
+    *,
+    numbers: Sequence[float],
+    until: float,
+    seed: int = 0,
+) -> Iterator[tuple[Any, Any]]:
+    """Yield better and better pairs, whose sums and counts lie near numbers in the program.
+
+    In each column, some records have the largest value and the others the smallest one. The first records of
+    the two datasets have opposite extremes. The parameters are those of ``climbed``.
+    """
+    rng = np.random.default_rng(seed)
+    size = int(data.size) if data.size != EVERY else max(data.at_least + data.group, 12)
+    columns = {name: column for name, column in data.columns.items() if column.ball is None}
+    if len(columns) < len(data.columns) or size < data.group:
+        return
+    ends, shapes = {}, {}
+    for name, column in columns.items():
+        drawn = column.sample(rng, 1)
+        if column.kind not in ("f", "i"):
+            return
+        low, high = column._floats(1.0) if column.kind == "f" else (column.low, column.high)
+        ends[name], shapes[name] = (float(low or 0), float(high or 0)), (drawn.dtype, drawn.shape[1:])
+    counts = list(dict.fromkeys([0.0, *(n for n in numbers if 0 <= n <= 2 * size), size / 2]))
+    best: dict[str, Any] | None = None
+    most = 0.0
+    for number in range(STARTS + CHANGES):
+        if time.monotonic() > until:
+            return
+        tried = {}
+        for name, (_, shape) in shapes.items():
+            fresh = rng.choice(counts, size=shape) + rng.integers(-3, 4, size=shape)
+            if rng.random() < 0.4:
+                fresh = np.broadcast_to(fresh.ravel()[:1].reshape((1,) * len(shape)), shape)
+            up = rng.random(shape) < rng.choice([0.5, 0.5, 1.0])
+            if best is not None and number >= STARTS:
+                kept = rng.random(shape) < 0.75
+                fresh, up = np.where(kept, best[name][0], fresh), np.where(kept, best[name][1], up)
+            tried[name] = (fresh, up)
+        pair = _extreme(tried, ends, shapes, size, data.group).built(data, adjacency)
+        found = loss(pair)
+        if found > most or best is None:
+            best, most = tried, found
+            if found > 0:
+                yield pair
+
+
+def _extreme(tried: Any, ends: Any, shapes: Any, size: int, group: int) -> _Pair:
+    built, others = {}, {}
+    for name, (count, up) in tried.items():
+        (low, high), (dtype, shape) = ends[name], shapes[name]
+        unit = high if high > 0 else 1.0
+        places = np.arange(size).reshape(size, *(1 for _ in shape)) - group
+        array = np.where(places < np.asarray(count) / unit, high, low)
+        array[:group] = np.where(up, high, low)
+        built[name] = array.astype(dtype)
+        others[name] = np.broadcast_to(np.where(up, low, high), (group, *shape)).astype(dtype)
+    return _Pair(built, tuple(range(group)), others)

@@ -20,7 +20,8 @@ Assumptions and limits:
 * The claim is about real numbers. Released numbers are computed in floats. So all rounding modes of the
   processor must give nearly the same numbers, and the loss must exceed the claim by one part in a million.
 * Nothing is concluded from a run with another source of randomness, a decision on an outcome, or an outcome
-  that the output does not determine.
+  that the output does not determine. For these programs, ``output_events`` computes the probabilities of
+  events of the output.
 """
 
 from __future__ import annotations
@@ -57,6 +58,7 @@ from dpaudit.prover.values.climb import climbed, constants_of
 from dpaudit.prover.values.cross_check import cross_check
 from dpaudit.prover.values.interpreter import Interpreter
 from dpaudit.prover.values.operations import content
+from dpaudit.prover.values.output_events import event_counterexample
 from dpaudit.prover.values.programs import unwrapped_program
 from dpaudit.prover.values.prove import PrivacyClaim
 from dpaudit.prover.values.run import ProgramRaisedError, Record, Run
@@ -257,7 +259,7 @@ def counterexample(
     most : Fraction, optional
         A proved upper bound. A larger loss is rounding, and gives no witness.
     seconds : float
-        Time limit in seconds (10).
+        Time limit in seconds (10), for transcripts and for events of the output each.
 
     Returns
     -------
@@ -273,7 +275,9 @@ def counterexample(
         found = follower.refuting(pair, mechanism, most)
         if found is not None:
             return found
-    return None
+    return event_counterexample(
+        program, claim, data=data, pairs=pairs, mechanism=mechanism, most=most, seconds=seconds
+    )
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from dpaudit.prover.values.run import ProgramRaisedError, Record, Run
 from dpaudit.prover.values.samples import Worlds
 from dpaudit.prover.values.values import Array, Coins, Frame, Generator, Series
 
-__all__ = ["Concrete", "cross_check"]
+__all__ = ["Concrete", "cross_check", "seeded"]
 
 
 class RecordingCoins(Sampler):
@@ -140,7 +140,7 @@ def _native(
 ) -> Any:
     generator = _generator(kinds, seed)
     given = [value if kind == "data" else generator for kind, value in zip(kinds, data, strict=True)]
-    with _seeded(seed, generator, function.__globals__):
+    with seeded(seed, generator, function.__globals__):
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 found = function(*receiver, *given, **fixed)
@@ -158,7 +158,7 @@ def _generator(kinds: list[str], seed: int) -> Any:
 
 
 @contextlib.contextmanager
-def _seeded(seed: int, generator: Any = None, names: dict[str, Any] | None = None) -> Iterator[None]:
+def seeded(seed: int, generator: Any = None, names: dict[str, Any] | None = None) -> Iterator[None]:
     """Seed numpy's global generator, and let ``default_rng()`` return ``generator`` if it is given.
 
     ``names`` are the globals of the program's file, in which aliases of ``default_rng`` are replaced too.
@@ -205,7 +205,7 @@ def _followed(
     generator = _generator(kinds, seed)
     run = Concrete(record, generator, until)
     interpreter = Interpreter(run, files)
-    with _seeded(seed):
+    with seeded(seed):
         try:
             followed = interpreter.function(function)
             inside = {name: interpreter.enter(value, name) for name, value in fixed.items()}

@@ -26,7 +26,7 @@ ANY = Records(Anything(), size=EVERY, at_least=2)
 def witness_of(function, claim, data):
     """Return the witness without a proof before it, as for a function that cannot be followed."""
     pairs = [(pair.left, pair.right) for pair in data.pairs(claim.adjacency).corners()]
-    return counterexample(function, claim, data=data, pairs=pairs, mechanism=_mechanism(function))
+    return counterexample(function, claim, data=data, pairs=pairs, mechanism=_mechanism(function), seconds=3)
 
 
 # Right programs with a loss of exactly the claim, or with traps for a careless refutation.

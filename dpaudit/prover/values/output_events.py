@@ -1,0 +1,440 @@
+"""Refute a claim by the exact probabilities of events of the output on two neighbouring datasets.
+
+The unmodified program runs on plain data with symbolic noise, along all paths of its comparisons
+(``symbolic_noise``). So each path is a region of the noise, and the output on it is a list of constants and
+linear forms. An event fixes the texts in the output and bounds linear combinations of its numbers. Its
+probability is the sum over the paths, each by ``noise_regions``. The probabilities on both sides form a
+witness by tables, which ``recompute`` checks. An event that only one side can show gives an infinite loss.
+
+The events are cells of the output between cuts around the numbers without noise, and, if a combination of
+noisy numbers contains no noise, its value. If entries share one draw, the latter identifies the dataset.
+
+Assumptions and limits are those of ``counterexample``: all rounding modes must give the same probabilities,
+and real runs must agree with their paths.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from types import FunctionType
+from typing import Any
+
+from dpaudit.blackbox.in_modes import unrounded_share
+from dpaudit.certify.witnesses.tables import Outcome, tables_witness
+from dpaudit.core.claims import ApproxDP, Model, PureDP
+from dpaudit.core.claims.base import Adjacency
+from dpaudit.core.data import Records, Table
+from dpaudit.core.errors import DpauditError
+from dpaudit.core.evidence import Witness
+from dpaudit.core.rounding_modes import MODES, rounding_mode
+from dpaudit.core.views import PUBLIC
+from dpaudit.prover.forms import ZERO, Form
+from dpaudit.prover.values.climb import aimed, climbed, constants_of
+from dpaudit.prover.values.cross_check import seeded
+from dpaudit.prover.values.noise_regions import enclosed, estimated
+from dpaudit.prover.values.programs import unwrapped_program
+from dpaudit.prover.values.prove import PrivacyClaim
+from dpaudit.prover.values.samples import quiet
+from dpaudit.prover.values.symbolic_noise import SymbolicPath, SymbolicProgram
+
+__all__ = ["event_counterexample"]
+
+#: As in ``counterexample``: the relative margin above the claim, and the share that rounding cannot explain.
+MARGIN, UNROUNDED = Fraction(1, 10**6), 1 - 1e-7
+#: The largest relative difference of a probability between rounding modes.
+STEADY = 1e-8
+#: Numbers that differ by less, relative to max(1, number), may be equal.
+EQUAL = Fraction(1, 10**6)
+#: Cuts beside a number without noise, in scales of its noise, for one number and for several.
+CUTS = (0, Fraction(1, 2), 1, 2, 3, 5)
+SEVERAL = (0, 1, 3)
+#: Runs with real noise on each side, limits on events and numbers, and failures after which the search ends.
+RUNS, MAX_EVENTS, MAX_NUMBERS, MAX_FAILED, MAX_CELLS = 12, 300, 40, 4, 60
+#: Probabilities below this are too inaccurate in floats to rank events.
+LEAST = 1e-30
+
+REFUSALS = (DpauditError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
+
+#: ``sum of coefficient * number at a place + constant <= 0``.
+Bound = tuple[tuple[tuple[int, Fraction], ...], Fraction]
+
+
+@dataclass(frozen=True)
+class _Event:
+    """Texts of the output (None for numbers), and bounds on its numbers."""
+
+    texts: tuple[str | None, ...]
+    bounds: tuple[Bound, ...]
+
+    def rows(self, path: SymbolicPath) -> list[Form] | None:
+        """Return the rows of the event on a path, or None if the path does not show it."""
+        if len(path.output) != len(self.texts):
+            return None
+        for text, part in zip(self.texts, path.output, strict=True):
+            if text != (part if isinstance(part, str) else None):
+                return None
+        found = list(path.rows)
+        for weights, constant in self.bounds:
+            total = Form({}, constant)
+            for place, factor in weights:
+                part = path.output[place]
+                assert isinstance(part, Form)
+                total = total.plus(part, factor)
+            found.append(total)
+        return None if any(not row.terms and row.constant > 0 for row in found) else found
+
+    def estimated(self, paths: Sequence[SymbolicPath]) -> float | None:
+        total = 0.0
+        for path in paths:
+            rows = self.rows(path)
+            if rows is not None:
+                part = estimated(rows, path.noise)
+                if part is None:
+                    return None
+                total += part * float(path.weight[0])
+        return total
+
+    def enclosed(self, paths: Sequence[SymbolicPath]) -> tuple[Fraction, Fraction] | None:
+        low, high = ZERO, ZERO
+        for path in paths:
+            rows = self.rows(path)
+            if rows is not None:
+                part = enclosed(rows, path.noise)
+                if part is None:
+                    return None
+                low += part[0] * path.weight[0]
+                high += part[1] * path.weight[1]
+        return min(low, Fraction(1)), min(high, Fraction(1))
+
+    def words(self) -> str:
+        """Return the event as text."""
+        values = [f"output {place}: {text}" for place, text in enumerate(self.texts) if text]
+        for weights, constant in self.bounds:
+            left = " + ".join(f"{float(f):g} * output {place}" for place, f in weights)
+            values.append(f"{left} <= {float(-constant):.9g}")
+        return "; ".join(values)
+
+
+def event_counterexample(
+    program: Callable[..., Any],
+    claim: PrivacyClaim,
+    *,
+    data: Records | Table,
+    pairs: Sequence[tuple[Any, Any]],
+    mechanism: Callable[[Any, Any], Any],
+    most: Fraction | None = None,
+    seconds: float = 10.0,
+) -> Witness | None:
+    """Return a witness by the probabilities of events of the output, or None.
+
+    The parameters are those of ``counterexample``.
+    """
+    if claim.model is not Model.IDEAL or not claim.view.sees(frozenset([PUBLIC])):
+        return None
+    until = time.monotonic() + seconds
+    function = unwrapped_program(program)[0]
+    search = _Search(_symbolic(program, function), claim, until)
+    ranked = sorted(pairs, key=search.loss, reverse=True)
+    numbers = constants_of(function.__code__)
+    searches = (
+        method(data, claim.adjacency, search.loss, numbers=numbers, until=until)
+        for method in (aimed, climbed)
+    )
+    target = search.target()
+    for pair in itertools.chain(ranked[:2], *searches):
+        if search.loss(pair) <= target:
+            if search.hopeless:
+                return None
+            continue
+        found = search.refuting(pair, mechanism, most)
+        if found is not None:
+            return found
+    return None
+
+
+def _symbolic(program: Callable[..., Any], function: FunctionType) -> SymbolicProgram:
+    needed = [p for p in inspect.signature(program).parameters.values() if p.default is p.empty]
+    coins = needed[0].name in ("coins", "c")
+
+    def run(source: Any, data: Any) -> Any:
+        if coins:
+            return program(source, data)
+        with seeded(0, source, function.__globals__):
+            return program(data) if len(needed) == 1 else program(data, source)
+
+    return SymbolicProgram(run, coins)
+
+
+class _Search:
+    def __init__(self, program: SymbolicProgram, claim: PrivacyClaim, until: float) -> None:
+        self.program, self.claim, self.until = program, claim, until
+        self.failed = self.followed = 0
+
+    @property
+    def hopeless(self) -> bool:
+        """Return whether no pair could be followed."""
+        return not self.followed and self.failed >= MAX_FAILED
+
+    def target(self) -> float:
+        """Return the loss in floats above which a pair may refute the claim."""
+        if isinstance(self.claim, PureDP | ApproxDP):
+            return float(self.claim.bound or 0)
+        return 0.0
+
+    def loss(self, pair: tuple[Any, Any]) -> float:
+        """Return the loss of a pair in floats: of the claim, or the total variation if that is unknown."""
+        if self.hopeless or time.monotonic() > self.until:
+            return 0.0
+        sides = self._sides(pair)
+        if sides is None:
+            return 0.0
+        events = _events(*sides, fine=not isinstance(self.claim, PureDP))
+        ends = [self._estimates(sides, event) for event in events]
+        return self._loss([one for one in ends if one is not None])
+
+    def _sides(self, pair: tuple[Any, Any]) -> tuple[list[SymbolicPath], list[SymbolicPath]] | None:
+        with quiet():
+            here = self.program.paths(pair[0])
+            there = None if here is None else self.program.paths(pair[1])
+        if here is None or there is None:
+            self.failed += 1
+            return None
+        self.followed += 1
+        return here, there
+
+    def _estimates(self, sides: Any, event: _Event) -> tuple[float, float] | None:
+        p, q = event.estimated(sides[0]), event.estimated(sides[1])
+        return None if p is None or q is None else (p, q)
+
+    def _loss(self, ends: Sequence[tuple[float, float]]) -> float:
+        if isinstance(self.claim, PureDP):
+            return max((_ratio(*one) for one in ends), default=0.0)
+        e = math.exp(float(self.claim.epsilon)) if isinstance(self.claim, ApproxDP) else 1.0
+        sums = [sum(max(0.0, one[k] - e * one[1 - k]) for one in ends) for k in (0, 1)]
+        return max(sums)
+
+    def refuting(
+        self, pair: tuple[Any, Any], mechanism: Callable[[Any, Any], Any], most: Fraction | None
+    ) -> Witness | None:
+        """Return a witness on a pair that rounding cannot explain, or None."""
+        sides = self._sides(pair)
+        if sides is None:
+            return None
+        known = [(event, ends) for event in _events(*sides) if (ends := self._estimates(sides, event))]
+        if isinstance(self.claim, PureDP):
+            known = [max(known, key=lambda one: _ratio(*one[1]))]
+        else:
+            known = _disjoint(known)
+        try:
+            found = self._witness(pair, sides, [event for event, _ in known])
+        except REFUSALS:  # no bound for this claim
+            return None
+        if found is None or not self._is_steady(pair, known) or not self._agrees(pair, sides):
+            return None
+        if most is not None:
+            if found.bound is None or found.bound > most * (1 + MARGIN):
+                return None
+            found = replace(found, bound=min(found.bound, most))
+        with quiet():
+            share = unrounded_share(mechanism, *pair, seed=0)
+        return found if share >= UNROUNDED else None
+
+    def _witness(self, pair: tuple[Any, Any], sides: Any, events: Sequence[_Event]) -> Witness | None:
+        """Return the table of the events and of the rest, if it gives a bound above the claim."""
+        outcomes, rest = [], ((ZERO, ZERO), (ZERO, ZERO))
+        for event in events:
+            here, there = event.enclosed(sides[0]), event.enclosed(sides[1])
+            if here is None or there is None:
+                return None
+            outcomes.append(Outcome(values=[event.words()], recorded=here, neighbour=there))
+            rest = tuple((r[0] + s[0], r[1] + s[1]) for r, s in zip(rest, (here, there), strict=True))  # type: ignore[assignment]
+        left = [(max(ZERO, 1 - high), max(ZERO, 1 - low)) for low, high in rest]
+        outcomes.append(Outcome(values=["any other output"], recorded=left[0], neighbour=left[1], merged=1))
+        found = tables_witness(
+            self.claim,
+            outcomes,
+            inputs=pair,
+            description="two neighbours of the declared data: the probabilities of an event of the output"
+            if len(events) == 1
+            else "two neighbours of the declared data: the probabilities of events of the output",
+            orders=[Fraction(n, d) for n, d in ((101, 100), (3, 2), (2, 1), (4, 1), (8, 1))],
+        )
+        if self.claim.adjacency is Adjacency.ZERO_OUT and found.description.endswith("(swapped)"):
+            return None
+        claimed = self.claim.bound
+        if claimed is None or (found.bound is not None and found.bound <= Fraction(claimed) * (1 + MARGIN)):
+            return None
+        return found
+
+    def _is_steady(self, pair: tuple[Any, Any], known: Sequence[tuple[_Event, tuple[float, float]]]) -> bool:
+        """Return whether the probabilities are the same in all rounding modes."""
+        for mode in MODES:
+            with rounding_mode(mode):
+                sides = self._sides(pair)
+            if sides is None:
+                return False
+            for event, ends in known:
+                again = self._estimates(sides, event)
+                if again is None or any(
+                    abs(a - b) > STEADY * max(a, b) for a, b in zip(ends, again, strict=True)
+                ):
+                    return False
+        return bool(MODES)
+
+    def _agrees(self, pair: tuple[Any, Any], sides: Any) -> bool:
+        """Return whether runs with real noise have the output of their paths."""
+        with quiet():
+            return all(
+                self.program.agrees(data, paths, seed)
+                for data, paths in zip(pair, sides, strict=True)
+                for seed in range(RUNS)
+            )
+
+
+def _ratio(p: float, q: float) -> float:
+    """Return the loss of an event in the worse direction, at least 0."""
+    most, least = max(p, q), min(p, q)
+    return 0.0 if most < LEAST else math.log(most / max(least, LEAST))
+
+
+def _disjoint(known: Sequence[tuple[_Event, tuple[float, float]]]) -> list[Any]:
+    """Return events of which at most one can happen, those with the largest differences first."""
+    found: list[Any] = []
+    for one in sorted(known, key=lambda one: -abs(one[1][0] - one[1][1])):
+        if one[1][0] != one[1][1] and all(_are_disjoint(one[0], other[0]) for other in found):
+            found.append(one)
+        if len(found) == MAX_CELLS:
+            break
+    return found
+
+
+def _are_disjoint(one: _Event, other: _Event) -> bool:
+    """Return whether the texts differ, or some combination of numbers lies in disjoint intervals."""
+    if one.texts != other.texts:
+        return True
+    for weights, constant in one.bounds:
+        opposite = tuple((place, -factor) for place, factor in weights)
+        # w x <= -constant in the one, and w x >= c in the other.
+        if any(w == opposite and c > -constant for w, c in other.bounds):
+            return True
+    return False
+
+
+def _events(
+    here: Sequence[SymbolicPath], there: Sequence[SymbolicPath], *, fine: bool = True
+) -> list[_Event]:
+    """Return events that may tell two sides apart. Fine ones divide the values of one number into cells."""
+    patterns: dict[Any, tuple[list[SymbolicPath], list[SymbolicPath]]] = {}
+    for side, paths in enumerate((here, there)):
+        for path in paths:
+            key = tuple(p if isinstance(p, str) or not p.terms else None for p in path.output)
+            patterns.setdefault(key, ([], []))[side].append(path)
+    found: list[_Event] = []
+    for key, sides in patterns.items():
+        texts = tuple(part if isinstance(part, str) else None for part in key)
+        fixed = [
+            bound
+            for place, part in enumerate(key)
+            if isinstance(part, Form)
+            for bound in _near(((place, Fraction(1)),), part.constant)
+        ]
+        noisy = [place for place, part in enumerate(key) if part is None]
+        if len(noisy) <= MAX_NUMBERS:
+            parts = _cells(noisy[0], sides, fine) if len(noisy) == 1 else _tails(noisy, sides)
+            parts += [bounds for one in sides for bounds in _without_noise(noisy, one)]
+            found += [_Event(texts, (*fixed, *part)) for part in parts]
+        if len(found) > MAX_EVENTS:
+            return found[:MAX_EVENTS]
+    return list(dict.fromkeys(found))
+
+
+def _near(weights: tuple[tuple[int, Fraction], ...], value: Fraction) -> list[Bound]:
+    most = EQUAL * max(Fraction(1), abs(value))
+    opposite = tuple((place, -factor) for place, factor in weights)
+    return [(weights, -value - most), (opposite, value - most)]
+
+
+def _spread(path: SymbolicPath, form: Form) -> Fraction:
+    return max(abs(factor) * path.noise[name].scale for name, factor in form.terms.items())
+
+
+def _form(path: SymbolicPath, place: int) -> Form:
+    part = path.output[place]
+    assert isinstance(part, Form)
+    return part
+
+
+def _cuts(place: int, sides: Any, steps: Sequence[Any]) -> list[Fraction]:
+    forms = [(path, _form(path, place)) for side in sides for path in side]
+    return sorted(
+        {
+            f.constant + sign * step * _spread(path, f)
+            for path, f in forms
+            for step in steps
+            for sign in (1, -1)
+        }
+    )
+
+
+def _cells(place: int, sides: Any, fine: bool) -> list[tuple[Bound, ...]]:
+    """Return the cells of one number between cuts, with small gaps, and the half-lines."""
+    cuts, one = _cuts(place, sides, CUTS if fine else (0, CUTS[-1])), ((place, Fraction(1)),)
+    other = ((place, Fraction(-1)),)
+    found: list[tuple[Bound, ...]] = [((other, cuts[-1]),), ((one, -cuts[0]),)]
+    for low, high in itertools.pairwise(cuts) if fine else ():
+        gap = (high - low) / 10**9
+        found.append(((other, low + gap), (one, gap - high)))
+    if not fine:
+        return [*found, ((other, cuts[len(cuts) // 2]),), ((one, -cuts[len(cuts) // 2]),)]
+    return found + [((other, cut),) for cut in cuts[:-1]] + [((one, -cut),) for cut in cuts[1:]]
+
+
+def _tails(noisy: Sequence[int], sides: Any) -> list[tuple[Bound, ...]]:
+    """Return the event without bounds, and events with each number where one input is likelier."""
+    found: list[tuple[Bound, ...]] = [()]
+    if not noisy or not all(sides):
+        return found
+    means = [[sum(_form(p, n).constant for p in side) / len(side) for n in noisy] for side in sides]
+    for side in (0, 1):
+        for step in SEVERAL:
+            bounds: list[Bound] = []
+            for k, place in enumerate(noisy):
+                change = means[side][k] - means[1 - side][k]
+                if change:
+                    cuts = _cuts(place, sides, (step,))
+                    up = change > 0
+                    bounds.append(
+                        (((place, Fraction(-1)),), cuts[-1]) if up else (((place, Fraction(1)),), -cuts[0])
+                    )
+            found.append(tuple(bounds))
+            found += [(bound,) for bound in bounds if len(bounds) > 1]
+    return found
+
+
+def _without_noise(noisy: Sequence[int], paths: Sequence[SymbolicPath]) -> list[tuple[Bound, ...]]:
+    """Return the values of combinations of numbers that contain no noise, of a program with one path."""
+    if len(paths) != 1 or len(noisy) < 2:
+        return []
+    path, found = paths[0], []
+    reduced: list[tuple[Form, dict[int, Fraction]]] = []  # a pivot form and its combination
+    for place in noisy:
+        form, weights = _form(path, place), {place: Fraction(1)}
+        for pivot, combination in reduced:
+            name = min(pivot.terms)
+            factor = form.terms.get(name, ZERO) / pivot.terms[name]
+            if factor:
+                form = form.plus(pivot, -factor)
+                for k, weight in combination.items():
+                    weights[k] = weights.get(k, ZERO) - factor * weight
+        if form.terms:
+            reduced.append((form, weights))
+        else:
+            kept = tuple(sorted((k, w) for k, w in weights.items() if w))
+            found.append(tuple(_near(kept, form.constant)))
+    return found
