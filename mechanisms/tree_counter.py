@@ -71,7 +71,7 @@ class TreeCounter:
 
     @property
     def full(self) -> bool:
-        return self.leaves == 2**self.levels
+        return self.leaves == 1 << self.levels
 
     def add(self, value: Any) -> Any:
         """Insert ``value`` into the left-most empty leaf and return the noisy sum of all leaves so far."""
