@@ -233,19 +233,24 @@ def fit(s: Setting, info: Info) -> Info:
 
 
 def flat(s: Setting, info: Info) -> Info:
-    """Return a row-local value as one array, in which only the rows of the changed records differ."""
+    """Return a row-local value as one array, in which only the rows of the changed records differ.
+
+    The L1 norm of an array is the sum of the L1 norms of its rows. The same holds for squared L2 norms.
+    """
     if not info.records:
         return info
     need(not s.length_is_private, "records whose number is private cannot be used as one array")
-    g = s.group
+    g, count = s.group, ONE
+    for extent in info.shape[: info.records]:
+        count = count * Poly.of(extent)
     plain = replace(
         info,
         records=0,
         aligned=None,
         change1=times(g, info.change1),
         change2=times(g, info.change2),
-        norm1=None,
-        norm2=None,
+        norm1=times(count, info.norm1),
+        norm2=times(count, info.norm2),
         guard=None,
         facts={},
     )

@@ -69,6 +69,8 @@ from dpaudit.prover.values.values import (
 __all__ = ["Containers"]
 
 LIST_METHODS = ("append", "extend", "insert", "pop", "remove", "copy", "clear", "reverse")
+#: The methods of public Python integers.
+OF_INTEGERS = ("bit_length", "bit_count")
 
 
 class Containers(Places):
@@ -197,6 +199,8 @@ class Containers(Places):
             return getattr(inner, name)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
             return Bound(inner, name)
+        if type(inner) is int and name in OF_INTEGERS:
+            return Bound(inner, name)
         if isinstance(inner, Running) and name in ("send", "close"):
             return Bound(inner, name)
         if isinstance(inner, Raised) and type(inner.error) is StopIteration and name == "value":
@@ -295,6 +299,8 @@ class Containers(Places):
             return frame_method(self.run, inner, name, arguments, options)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
             return self._container_method(inner, name, arguments, options)
+        if type(inner) is int and name in OF_INTEGERS:
+            return self.run.plain(getattr(inner, name), *arguments, **options)
         return self._array_method(value, name, arguments, options)
 
     def _of_randomness(self, inner: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:

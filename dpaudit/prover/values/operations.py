@@ -83,6 +83,8 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "or": operator.or_,
     "xor": operator.xor,
     "matmul": operator.matmul,
+    "lshift": operator.lshift,
+    "rshift": operator.rshift,
 }
 #: Matrix products, indexing, joined numbers and pandas. Their modules register them here, because they import
 #: this module.
@@ -602,6 +604,8 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
     x, y = content(a), content(b)
     if not isinstance(x, Symbol) and not isinstance(y, Symbol):
         return _plain_binary(run, op, a, b)
+    if op in ("lshift", "rshift"):
+        run.refuse("a shift of a private or released value is not supported (write x // 2**k, or x * 2**k)")
     for one in (x, y):
         if isinstance(one, Symbol):
             continue

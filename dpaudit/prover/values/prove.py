@@ -46,6 +46,7 @@ from dpaudit.prover.values.cross_check import cross_check
 from dpaudit.prover.values.gaussian_cells import gaussian_cells, has_gaussian
 from dpaudit.prover.values.interpreter import Interpreter
 from dpaudit.prover.values.matrices import index
+from dpaudit.prover.values.opaque import candidate
 from dpaudit.prover.values.programs import described, unwrapped_program
 from dpaudit.prover.values.run import NotFollowedError, ProgramRaisedError, Record, Run
 from dpaudit.prover.values.samples import Worlds, quiet
@@ -55,6 +56,8 @@ from dpaudit.prover.values.whole_numbers import ImpossiblePathError
 __all__ = ["ASSUMPTIONS", "ValuesProof", "bound_of", "prove_values"]
 
 MAX_PATHS, MAX_CORNERS = 1_000, 4_096
+#: The largest number of functions and classes that are not followed.
+MAX_OPAQUE = 4
 ASSUMPTIONS = ASSUMED
 
 PrivacyClaim = PureDP | ApproxDP | ZeroConcentratedDP | GaussianDP | RenyiDP
@@ -156,11 +159,12 @@ def prove_values(
         order.append((True, True))
     followed = frozenset({function.__code__.co_filename, *files})
 
+    opaque: frozenset[Any] = frozenset()
     attempts, may_defer = order, order[-1][0]
     while attempts:
         kind, *attempts = attempts
         attempt = _Attempt(
-            function, receiver, fixed, claim, data, setting(), followed, *kind, until, may_defer
+            function, receiver, fixed, claim, data, setting(), followed, *kind, until, may_defer, opaque
         )
         may_defer = False
         try:
@@ -169,6 +173,11 @@ def prove_values(
             attempts = [order[-1], *order[:-1]]
             continue
         except RefusedError as error:
+            more = candidate(attempt.record)
+            if more is not None and len(opaque) < MAX_OPAQUE:
+                opaque |= {more}
+                attempts = [kind, *attempts]
+                continue
             reasons[kind] = str(error)
         else:
             if found.verdict == "verified":
@@ -262,9 +271,10 @@ class _Attempt:
     picks: bool
     until: float
     may_defer: bool
+    opaque: frozenset[Any] = frozenset()
 
     def __post_init__(self) -> None:
-        self.record = Record(self.s)
+        self.record = Record(self.s, opaque=self.opaque)
         self.worlds, self.arrays = _worlds(self.s, self.data, self.claim.adjacency)
         self.could_hide = False
         self.broken: BrokenHarnessError | InvalidParameterError | None = None

@@ -177,6 +177,8 @@ SHARED = [
     Mutant(("fit",), B, "fit", "2 if nonnegative(s, info) else 4", "2", ("gram",), (("form", "ball"),)),
     Mutant(("fit",), B, "fit", "times(2, top)", "top"),
     Mutant(("fit",), B, "fit", "times(m, change, change)", "times(change, change)"),
+    Mutant(("flat",), B, "flat", "norm2=times(count, info.norm2)", "norm2=info.norm2", ("pick", "add", "reshape"), (("adjacency", "replace-one"),)),
+    Mutant(("flat",), B, "flat", "norm1=times(count, info.norm1)", "norm1=info.norm1", ("pick", "add", "reshape"), (("adjacency", "replace-one"),)),
     Mutant(("flat",), B, "flat", "change2=times(g, info.change2)", "change2=info.change2", ("add",), tuple(PAIR.items())),
     Mutant(("flat",), B, "flat", 'need(not s.length_is_private, "records', 'need(True, "records', ("max", "order"), tuple(ADD_REMOVE.items())),
     Mutant(("disjoint",), B, "disjoint", "return not any(_meet(a, b) for a in left for b in right)", "return True", ("slices", "add"), (("adjacency", "replace-one"),)),
