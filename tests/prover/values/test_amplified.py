@@ -19,6 +19,7 @@ import pytest
 from scipy.stats import binom, norm
 
 from audits.classics.rows import descent, shuffled
+from dpaudit import audit
 from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP
 from dpaudit.core.data import Anything, Integers, Records
 from dpaudit.core.views import EVERYBODY_ELSE
@@ -492,6 +493,12 @@ def test_mutants_change_a_verdict(old: str, new: str, monkeypatch: pytest.Monkey
     exec(compile(source.replace(old, new, 1), "mutant", "exec"), module)
     monkeypatch.setattr(releases, "amplified_cost", module["amplified_cost"])
     assert bounds() != before
+
+
+@pytest.mark.parametrize(("program", "verdict"), [(counted, "refuted"), (far, "refuted")])
+def test_false_claims_are_attacked(program: Any, verdict: str) -> None:
+    """An audit of a false claim about shuffled messages or shares attacks the program."""
+    assert audit(program, ApproxDP(epsilon="1/10", delta="1/1000"), data=FIVE).verdict == verdict
 
 
 def test_the_certificate_lists_every_user() -> None:
