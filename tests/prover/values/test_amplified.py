@@ -19,6 +19,8 @@ import pytest
 from scipy.stats import binom, norm
 
 from audits.classics.rows import descent, shuffled
+from audits.concurrent_shuffle.protocol_runs import bits_of, calibrated, node_release, sum_audit
+from audits.concurrent_shuffle.rows.mutants import still_open
 from dpaudit import audit
 from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP
 from dpaudit.core.data import Anything, Integers, Records
@@ -41,6 +43,9 @@ from dpaudit.kernel.values.check import ValuesProofError, check
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting
 from dpaudit.kernel.values.polynomials import ONE, Poly
 from dpaudit.prover.values.prove import prove_values
+from dpaudit.reference.mechanisms.concurrent_protocol import concurrent_sums
+from dpaudit.reference.mechanisms.concurrent_tree import build_tree
+from dpaudit.suite.attempts import program_files
 
 FIVE, LETTERS, NUMBERS = Records(Integers(0, 1), size=5), Records(Integers(0, 2), size=5), Records(Anything())
 VECTORS = Records(Integers(0, 1), size=4, width=2)
@@ -528,3 +533,19 @@ def test_the_rows_of_the_classics() -> None:
     claim = shuffled.vector_right().claim
     assert prove_values(shuffled.vector_right().program, claim, data=shuffled.VECTORS).verdict == "verified"
     assert prove_values(shuffled.vector_few().program, claim, data=shuffled.VECTORS).verdict == "inconclusive"
+
+
+def test_the_protocols_of_continual_sums() -> None:
+    """Continual sums are proved with their calibrated bits, and not with a bit each or reopened shufflers."""
+    tree = build_tree(horizon=4, n_shufflers=1, degree=2, leaf_degree=2)
+    (heights,) = calibrated(tree, epsilon=Fraction(9, 10), delta=Fraction(1, 10), parts=1)
+    claim = sum_audit(tree, [heights], epsilon=Fraction(9, 10), delta=Fraction(1, 10)).claim
+    data, files = bits_of(tree), program_files()
+
+    def verdict(trials: int, **others: Any) -> str:
+        program = concurrent_sums(tree, node_release([replace(heights, trials=trials)]), **others)
+        return prove_values(program, claim, data=data, files=files).verdict
+
+    assert verdict(heights.trials) == "verified"
+    assert verdict(1) == verdict(-(-heights.trials // 2)) == "inconclusive"
+    assert verdict(heights.trials, read=still_open) == "inconclusive"
