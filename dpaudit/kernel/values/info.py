@@ -31,6 +31,7 @@ __all__ = [
     "Constants",
     "End",
     "Guard",
+    "Guards",
     "Info",
     "RefusedStepError",
     "Setting",
@@ -44,10 +45,11 @@ __all__ = [
     "union",
 ]
 
-#: (node, low, high, low is open, high is open). The value changes only if the node's value for the changed
-#: record is in the interval, before or after the change. A row of a row-local value is 0 unless its record's
-#: value is in the interval.
-Guard = tuple[int, Fraction | None, Fraction | None, bool, bool]
+#: (node, low, high, low is open, high is open, excluded numbers). The value changes only if the node's value
+#: for the changed record is in the interval, before or after the change. A row of a row-local value is 0
+#: unless its record's value is in the interval. ``guards`` states this for several guards at once.
+Guard = tuple[int, Fraction | None, Fraction | None, bool, bool, tuple[Fraction, ...]]
+Guards = tuple[Guard, ...]
 
 
 class RefusedStepError(Exception):
@@ -153,8 +155,10 @@ class Info:
     ``kind`` is ``b``, ``i`` or ``f`` for bool, int64 and float64. ``python`` marks a Python number, as
     opposed to a numpy number. ``rises`` states that under add-remove, no entry decreases when a record is
     added. ``facts`` holds relations to other nodes (``low``: v >= k |u|_p, ``inverse``: 0 <= v <= c / |u|_p,
-    and ``exp``, ``centred``, ``entry``, ``sum_of``, ``softmax``). ``values`` holds the entries of a constant
-    in row-major order.
+    ``exactly``: Booleans that hold exactly where a node compares so with a number, ``moved``: the number of
+    entries that change, ``sides``: the largest sum of the positive parts, and of the negative parts, of a
+    change, and ``exp``, ``centred``, ``entry``, ``sum_of``, ``softmax``). ``values`` holds the entries of a
+    constant in row-major order.
     """
 
     shape: tuple[int | Poly, ...] = ()
@@ -171,7 +175,7 @@ class Info:
     rises: bool = False
     support: Support = ()
     aligned: Any = None
-    guard: Guard | None = None
+    guard: Guards | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     values: Constants | None = None
 

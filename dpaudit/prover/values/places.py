@@ -126,6 +126,11 @@ class Places(Names):
             for one in (key, value)
         )
         key = content(key)
+        if isinstance(inner, np.ndarray) and isinstance(key, Public) and inner.dtype == np.float64:
+            value = published(self.run, value) if _holds_noise(value) else value
+            if shape_of(value) == () and all(isinstance(symbol, Public) for symbol in symbols_in(value)):
+                place.content = self._changed_outcome(inner, key, value)
+                return
         if isinstance(inner, np.ndarray) and is_plain(key) and is_plain(value):
 
             def put(array: Any, k: Any, v: Any) -> None:
@@ -154,7 +159,7 @@ class Places(Names):
         inner.items[int(key)] = value
         place.content = inner
 
-    def _changed_outcome(self, inner: Public, key: Any, value: Any) -> Any:
+    def _changed_outcome(self, inner: Any, key: Any, value: Any) -> Any:
         """Replace entries of a public array by outcomes. The result is again public."""
 
         def changed(array: Any, k: Any, v: Any) -> Any:
@@ -165,7 +170,7 @@ class Places(Names):
         place = Array(key) if isinstance(key, np.ndarray | Public) else key
         return content(
             function_of(
-                self.run, "put", changed, Array(inner), place, value, shape=inner.shape, kind=inner.kind
+                self.run, "put", changed, Array(inner), place, value, shape=inner.shape, kind=kind_of(inner)
             )
         )
 

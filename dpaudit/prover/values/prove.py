@@ -240,6 +240,13 @@ def _setting(claim: PrivacyClaim, data: Records | Table) -> Callable[[], Setting
     )
 
 
+def _require_an_end(explored: Explored) -> None:
+    """Refuse a program that raises on every path: a proof of that would say nothing about its releases."""
+    last = [path.events[-1] if path.events else () for path in explored.paths]
+    if all(event[:1] == ("show",) and str(event[1]).startswith("raised ") for event in last):
+        raise NotFollowedError(f"the program raises on every path, so nothing is proved: {last[0][1][7:300]}")
+
+
 def _branches_on_outcome(events: Sequence[Any]) -> bool:
     """Return whether a path branches on an outcome, so that hidden noise might be cheaper."""
     return any(
@@ -294,6 +301,7 @@ class _Attempt:
             raise
         if self.broken is not None:  # raised on a separate run, which searches for an endless loop
             raise self.broken
+        _require_an_end(explored)
         self._cross_check()
         self.could_hide = any(_branches_on_outcome(path.events) for path in explored.paths)
         cells, groups = self._cells(explored)

@@ -400,8 +400,8 @@ def _integers(run: Run, low: Any, high: Any = None, size: Any = None) -> Any:
     samples = [
         apply(lambda u: _whole(start + np.floor(u * (stop - start))), u) for u in _uniforms(run, shape)
     ]
-    found = Choice(run.uniforms, stop, shape, samples)
-    return _array(found) if start == 0 else published(run, _array(found))
+    found = _array(Choice(run.uniforms, stop, shape, samples, first=start))
+    return found if start in (0, 1) else published(run, found)
 
 
 def _whole(value: Any) -> Any:

@@ -28,6 +28,7 @@ from dpaudit.prover.values.samples import NUMBERS, Worlds, apply, same
 from dpaudit.prover.values.values import (
     MISSING,
     Array,
+    Choice,
     Coin,
     Draw,
     Entries,
@@ -40,6 +41,7 @@ from dpaudit.prover.values.values import (
     Series,
     Symbol,
     Transposed,
+    Turned,
     Uniform,
 )
 from dpaudit.prover.values.whole_numbers import WholeNumbers
@@ -431,7 +433,7 @@ class Run:
             return self.sample(value.content, side)
         if isinstance(value, Series):
             return self.sample(value.value, side)
-        if isinstance(value, Private | Public | Draw | Coin | Uniform | Response):
+        if isinstance(value, Private | Public | Draw | Coin | Choice | Uniform | Response | Turned):
             return value.samples[side]
         if isinstance(value, Entries):
             return apply(lambda *items: np.array(items), *[self.sample(item, side) for item in value.items])

@@ -98,3 +98,16 @@ def test_what_the_view_sees_refutes() -> None:
         coins.release(data.sum(), Laplace(scale=1), site="a")
 
     assert audit(public, PureDP(epsilon="1/2"), data=UNIT, seconds=10).verdict == "refuted"
+
+
+def always_raising(data: Any, rng: Any) -> Any:
+    if data.ndim != 2:
+        raise ValueError("data must be rows.")
+    return data.sum() + rng.laplace()
+
+
+def test_a_program_that_only_raises_is_not_proved() -> None:
+    """A declaration that does not fit the program proves nothing, and says what was raised."""
+    proof = prove_values(always_raising, PureDP(epsilon=1), data=UNIT)
+    assert proof.verdict == "inconclusive"
+    assert "data must be rows" in proof.reason
