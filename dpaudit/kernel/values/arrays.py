@@ -378,7 +378,8 @@ def reshape(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
         )
         i = replace(i, guard=masked(i, ids[0]))
     one = i.entries == 1 and _product(shape[records:]) == 1
-    facts = i.facts if one and records == i.records else {}
+    same = {key: i.facts[key] for key in ("square",) if key in i.facts and not records}
+    facts = i.facts if one and records == i.records else same
     aligned = i.aligned if shape[:records] == i.shape[: i.records] else (i.aligned, shape[:records])
     return fit(
         s,
@@ -569,13 +570,30 @@ def columns(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
         records=lead,
         aligned=infos[0].aligned if lead else None,
         change1=total(*[info.change1 for info in infos]),
-        change2=total(*[info.change2 for info in infos]),
+        change2=s.smallest(total(*[info.change2 for info in infos]), _statistics_change2(infos)),
         change=s.largest_of(*[info.change for info in infos]),
         norm1=total(*[info.norm1 for info in infos]),
         norm2=total(*[info.norm2 for info in infos]),
         support=support,
     )
     return fit(s, found)
+
+
+def _statistics_change2(infos: Sequence[Info]) -> Bound:
+    """Bound the squared change of (x x^T, r x) for one vector x and a number r, or return None.
+
+    *Proof.* Let |x|^2, |x'|^2 <= b, |r|, |r'| <= m and c = x . x'. Then |x x^T - x' x'^T|^2 = |x|^4 + |x'|^4
+    - 2 c^2 <= 2 b^2 - 2 c^2, and |r x - r' x'|^2 <= 2 m^2 b + 2 m^2 |c|. The sum is largest at |c| = m^2 / 2,
+    where it is 2 b^2 + 2 m^2 b + m^4 / 2: for b = m = 1 it is 9/2.
+    """
+    if len(infos) != 2:
+        return None
+    for square, scaled in (infos, infos[::-1]):
+        if "square" in square.facts and "scaled" in scaled.facts:
+            (x, b), (node, m) = square.facts["square"], scaled.facts["scaled"]
+            if x == node:
+                return total(times(2, b, b), times(2, m, m, b), times(Fraction(1, 2), m, m, m, m))
+    return None
 
 
 def matrix(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
@@ -736,6 +754,7 @@ def outer(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, An
         norm1=times(a.norm1, b.norm1),
         norm2=times(a.norm2, b.norm2),
         support=union(a.support, b.support),
+        facts={"square": (ids[0], a.norm2)} if ids[0] == ids[1] and not lead else {},
     )
     return fit(s, found)
 

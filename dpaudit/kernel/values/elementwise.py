@@ -336,6 +336,8 @@ def multiply(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
                 if key in u.facts
             }
             found = replace(found, facts={**found.facts, **kept})
+        if len(u.shape) == 1 and v.shape == () and not u.records and not v.records:
+            found = replace(found, facts={**found.facts, "scaled": (node, magnitude(s, v))})
         if "centred" in u.facts and not v.private and v.shape == ():
             found = replace(
                 found, facts={**found.facts, "centred": times(magnitude(s, v), u.facts["centred"])}

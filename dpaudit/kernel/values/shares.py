@@ -13,6 +13,10 @@ released value is an integer plus the sum of all shares. The sum has these distr
 * ``binomial`` (``trials`` t, ``probability`` p): binomial noise of n t trials, rule ``integer-noise``.
 
 An integer that changes by at most D changes by at most floor(D).
+
+Skellam and binomial noise on every entry of an array: rule ``vector-noise``, or ``binomial-vectors`` if its
+sums would be long. Both hold for any orders and any range of the noise, so these are only chosen well: a - 1
+= u / mu for u near the best one for Gaussian noise with mu^2 = change2 / variance.
 """
 
 from __future__ import annotations
@@ -24,8 +28,14 @@ from typing import Any
 from dpaudit.kernel.kernel_t0 import Setting as ClaimSetting
 from dpaudit.kernel.values.costs import Cost, mechanism
 from dpaudit.kernel.values.info import Info, Setting, need
+from dpaudit.kernel.values.polynomials import upper_root
 
 __all__ = ["FAMILIES", "share_cost"]
+
+#: The number of Renyi orders of noise on arrays, and the largest cost of their sums.
+ORDERS, WORK = 16, 2_000_000
+#: The probabilities that an entry may leave out: 2^-CUT in sums, 2 e^-DEPTH in closed forms.
+CUT, DEPTH = 80, 64
 
 #: The parameters of one share, by family.
 FAMILIES = {
@@ -57,9 +67,47 @@ def share_cost(s: Setting, whole: Info, family: str, given: dict[str, Any]) -> C
         return Cost()
     if family == "polya-difference" and parties * numbers["shape"] >= 1:
         return Cost(reach * numbers["log_ratio"])
-    need(whole.shape == (), f"{family} noise is only supported on a single number")
+    if whole.shape:
+        return Cost(mechanisms=(_vector_tree(s, whole, family, parties, numbers),))
     tree = _tree(s, family, parties, numbers, reach)
     return Cost(_pure(tree)) if family == "polya-difference" else Cost(mechanisms=(tree,))
+
+
+def _vector_tree(s: Setting, whole: Info, family: str, parties: int, numbers: dict[str, Fraction]) -> str:
+    """Return the mechanism of an integer array with independent noise on each entry."""
+    need(family in ("skellam", "binomial"), f"{family} noise is only supported on a single number")
+    squared, largest = s.largest(whole.change2), s.largest(whole.change)
+    entries = whole.entries.number
+    need(
+        squared is not None and largest is not None and entries is not None and entries >= 1,
+        "noise on an array requires a bounded change and a fixed number of entries (clip it)",
+    )
+    squares, reach = (squared or Fraction(0)).__floor__(), (largest or Fraction(0)).__floor__()
+    need(squares >= 1 and reach >= 1, "the value does not change by an integer")
+    if family == "skellam":
+        noise = {"variance": str(parties * numbers["variance"])}
+        variance = parties * numbers["variance"]
+    else:
+        chance, trials = numbers["probability"], parties * numbers["trials"]
+        need(trials.denominator == 1 and chance < 1, "binomial noise of this kind")
+        noise = {"trials": str(trials), "probability": str(chance)}
+        variance = trials * chance * (1 - chance)
+    mu = upper_root(Fraction(squares) / variance)
+    tilts = (Fraction(3, 4) * Fraction(5, 4) ** k / mu for k in range(ORDERS))
+    orders = sorted({1 + max(tilt, Fraction(1, 100)).limit_denominator(100) for tilt in tilts})
+    shared = {
+        **noise,
+        "dimension": str(entries),
+        "l2_squared": str(squares),
+        "largest": str(reach),
+        "orders": [str(order) for order in orders],
+        "times": "1",
+        "rounding": "none",
+    }
+    if family == "skellam" or 20 * upper_root(variance) * reach * len(orders) <= WORK:
+        return mechanism("vector-noise", {"family": family, **shared, "cut": str(CUT)})
+    deviation = Fraction(DEPTH, 3) + upper_root(Fraction(DEPTH**2, 9) + 2 * variance * DEPTH)
+    return mechanism("binomial-vectors", {**shared, "deviation": str(deviation.__ceil__())})
 
 
 def _pure(tree: str) -> Fraction:

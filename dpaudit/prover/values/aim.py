@@ -207,7 +207,8 @@ def _releases(record: Record, events: Sequence[Any]) -> list[tuple[int, str, flo
         words = str(text).split()
         if words[:1] == ["draw"] and len(words) == 3:
             written = record.draws[int(words[2])][1]
-            scales.append(float(Fraction(written[1])) if written[0] == "number" else 1.0)
+            scale = written[1] if isinstance(written, list) and written[0] == "number" else 1
+            scales.append(float(Fraction(scale)))
         elif kind == "show" and words[:1] == ["release"] and len(words) == 2:
             release = record.releases[int(words[1])]
             draw = release.get("draw")
