@@ -42,6 +42,7 @@ __all__ = [
     "magnitude",
     "need",
     "union",
+    "whole",
 ]
 
 #: (node, low, high, low is open, high is open). The value changes only if the node's value for the changed
@@ -153,7 +154,8 @@ class Info:
     ``kind`` is ``b``, ``i`` or ``f`` for bool, int64 and float64. ``python`` marks a Python number, as
     opposed to a numpy number. ``rises`` states that under add-remove, no entry decreases when a record is
     added. ``facts`` holds relations to other nodes (``low``: v >= k |u|_p, ``inverse``: 0 <= v <= c / |u|_p,
-    and ``exp``, ``centred``, ``entry``, ``sum_of``, ``softmax``). ``values`` holds the entries of a constant
+    and ``exp``, ``centred``, ``entry``, ``sum_of``, ``softmax``). The fact ``whole`` states that every entry
+    of a float64 is an integer. ``values`` holds the entries of a constant
     in row-major order.
     """
 
@@ -193,6 +195,13 @@ class Info:
         """Return the value of a public number if it is known as an expression, otherwise None."""
         same = not self.private and self.low is not None and self.low == self.high
         return self.low if same else None
+
+
+def whole(info: Info) -> dict[str, Any]:
+    """Return the fact that every entry of a value is an integer, or no fact."""
+    number = None if info.constant is None else info.constant.number
+    known = info.kind in "bi" or "whole" in info.facts or (number is not None and number.denominator == 1)
+    return {"whole": True} if known else {}
 
 
 def magnitude(s: Setting, info: Info) -> Bound:

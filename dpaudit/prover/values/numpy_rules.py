@@ -59,6 +59,7 @@ __all__ = [
     "count_nonzero_rule",
     "cumsum_rule",
     "digitize_rule",
+    "dyadic_rule",
     "dot_rule",
     "each_rule",
     "elementwise_rule",
@@ -636,6 +637,14 @@ def python_number_rule(kind: str) -> Rule:
         return run.step("cast", [value], {"kind": kind, "python": True})
 
     return rule
+
+
+def dyadic_rule(run: Run, value: Any) -> Any:
+    """Follow ``dyadic(x)`` of one number. A ``Fraction`` has the operators of a Python float."""
+    number = run.lift(value)
+    if number.shape != () or number.info.kind == "b":
+        run.refuse("dyadic() requires a single number")
+    return run.step("cast", [number], {"kind": "f", "python": True})
 
 
 def item_rule(run: Run, a: Any) -> Any:
