@@ -156,6 +156,8 @@ def strategy(
                     means[arm] = protocols(length)(coins, rewards) / len(rewards)
             state.update(means)
             arms = [arm for arm in arms if state.active[arm]]
+            # the same set, written as decisions: a proof need not carry the formulas that led to them
+            state.active = np.array([arm in arms for arm in range(n_arms)])
         for arm in arms:  # the last one, to the end
             yield arm, None
 
@@ -164,10 +166,11 @@ def strategy(
 
 def _heard(batch: Batch, participation: Sequence[bool] | None) -> list[Any]:
     """Return the rewards of the users who send a message."""
-    rewards: list[Any] = batch.values().tolist()
-    if participation is None:
-        return rewards
-    return [reward for t, reward in zip(batch.rounds, rewards, strict=True) if participation[t]]
+    return [
+        reward
+        for t, reward in zip(batch.rounds, batch.values().tolist(), strict=True)
+        if participation is None or participation[t]
+    ]
 
 
 def _growth(value: ExactLike) -> Fraction:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from audits.distributed_mab.lost_messages import oversized, unfinished_batches
-from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
+from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, bits
 from dpaudit.certify.build import Proof, polya_noise, post_processing
 from dpaudit.certify.sites import Site
 from dpaudit.core.claims import Ordering, PureDP
@@ -136,7 +136,7 @@ WORDS = f"{LENGTH - 1} of {LENGTH} users in one batch, and all other users"
 
 
 def _chosen(name: str) -> Variant:
-    return variant(name, epsilon=EPSILON, failure_prob=Fraction(1, HORIZON))
+    return variant(name, epsilon=EPSILON, failure_prob=Fraction(1, HORIZON)).prepared(batch_lengths(HORIZON))
 
 
 @privacy(
@@ -161,7 +161,7 @@ def dropout() -> PrivacyAudit:
     f"Theorem 1, {LOST}; repaired",
     role="repaired",
     accounting="",
-    expect="consistent",
+    prove=bits(HORIZON),
 )
 def dropout_repaired() -> PrivacyAudit:
     """Dist-DP-SE with shares for 3 of 4 users, one of 4 lost: all sums are (ε, 0)-DP"""
@@ -173,7 +173,7 @@ def dropout_repaired() -> PrivacyAudit:
         )
         for users in batch_lengths(HORIZON)
     ]
-    return _audit(oversized(chosen, RATIO), PARTICIPATION, parts, MISSING + 1, WORDS, site="aggregate")
+    return _audit(oversized(chosen, RATIO).prepared(batch_lengths(HORIZON)), PARTICIPATION, parts, MISSING + 1, WORDS, site="aggregate")
 
 
 @privacy(
@@ -182,7 +182,7 @@ def dropout_repaired() -> PrivacyAudit:
     f"Theorem 6, {LOST}",
     role="what-if",
     accounting="",
-    expect="consistent",
+    prove=bits(HORIZON),
 )
 def local_dropout() -> PrivacyAudit:
     """LDP-SE (local), one of 4 users of one batch lost: all messages are (ε, 0)-DP
