@@ -57,6 +57,7 @@ def protocol_audit(
     more_rounds: Sequence[int] = (),
     ways: Mapping[str, Callable[[int], bool | None]],
     backgrounds: Mapping[str, Sequence[float]],
+    n_arms: int = 2,
     growth: ExactLike = 2,
     site: str = "aggregate",
     seen_by: Principal = SERVER,
@@ -72,7 +73,7 @@ def protocol_audit(
     chosen = variant(name, epsilon=budget, failure_prob=Fraction(1, horizon)).prepared(lengths)
     return PrivacyAudit(
         domain=Values(0, 1),
-        claim=PureDP(epsilon=budget, view=View.of(seen_by)),
+        claim=PureDP(epsilon=budget, view=View.of(seen_by), domain=bits(horizon, n_arms=n_arms).words),
         program=program(chosen, growth=growth, grid=1),
         neighbours=lambda run: reward_pairs(
             horizon=horizon,

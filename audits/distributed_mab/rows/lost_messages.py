@@ -77,14 +77,23 @@ def _audit(
     participation: Sequence[bool],
     parts: Sequence[Proof],
     changed: int,
-    words: str,
+    words: str = "everybody",
     *,
     site: str,
 ) -> PrivacyAudit:
+    """Return the audit of a program whose ``participation`` is a public constant.
+
+    Without ``words`` the claim is about this program alone, as a proof of it is.
+    """
     pairs = reward_pairs(horizon=len(participation), rounds=(changed,), backgrounds=ZEROS)
     return PrivacyAudit(
         domain=Values(0, 1),
-        claim=PureDP(epsilon=EPSILON, view=View.of(SERVER), participation=words),
+        claim=PureDP(
+            epsilon=EPSILON,
+            view=View.of(SERVER),
+            participation=words,
+            domain=bits(len(participation)).words,
+        ),
         program=program(chosen, grid=1, participation=participation),
         neighbours=lambda run: pairs,
         sites=[Site(site, total=EPSILON)],
@@ -173,7 +182,8 @@ def dropout_repaired() -> PrivacyAudit:
         )
         for users in batch_lengths(HORIZON)
     ]
-    return _audit(oversized(chosen, RATIO).prepared(batch_lengths(HORIZON)), PARTICIPATION, parts, MISSING + 1, WORDS, site="aggregate")
+    shares = oversized(chosen, RATIO).prepared(batch_lengths(HORIZON))
+    return _audit(shares, PARTICIPATION, parts, MISSING + 1, site="aggregate")
 
 
 @privacy(
@@ -191,4 +201,4 @@ def local_dropout() -> PrivacyAudit:
     """
     chosen = _chosen("ldp_se")
     parts = laplace_batches(chosen, batch_lengths(HORIZON), epsilon=EPSILON)
-    return _audit(chosen, PARTICIPATION, parts, MISSING + 1, WORDS, site="message")
+    return _audit(chosen, PARTICIPATION, parts, MISSING + 1, site="message")

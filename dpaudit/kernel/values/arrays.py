@@ -377,7 +377,12 @@ def reshape(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
     return fit(
         s,
         replace(
-            i, shape=shape, records=records, aligned=aligned if records else None, facts={**facts, **kept}, python=False
+            i,
+            shape=shape,
+            records=records,
+            aligned=aligned if records else None,
+            facts={**facts, **kept},
+            python=False,
         ),
     )
 
