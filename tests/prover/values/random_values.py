@@ -716,6 +716,10 @@ class Fuzz:
             self._equal(value, self.all[info.facts["exp"]], np.exp, no, "exp")
         if "sum_of" in info.facts:
             self._equal(value, self.all[info.facts["sum_of"]], np.sum, no, "sum_of")
+        if "whole" in info.facts:
+            for pair, sides in zip(self.pairs, value.samples, strict=True):
+                if any(not np.array_equal(np.rint(one), one) for one in sides):
+                    raise no("fact whole")
         if info.facts.get("centred") is not None and not info.records:
             for pair in self.pairs:
                 left, right = (np.asarray(one, dtype=float) for one in value.samples[pair.number])
