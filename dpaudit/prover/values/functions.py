@@ -187,6 +187,10 @@ FRESH = frozenset(
 )
 
 
+#: Functions that return an array without axes for a number, and not a number.
+NO_AXES = ("np.array", "np.asarray", "np.where", "np.copy", "np.zeros_like", "np.ones_like")
+
+
 def call_accepted(run: Run, accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
     """Call an accepted function, or a method with its object as the first argument.
 
@@ -194,6 +198,8 @@ def call_accepted(run: Run, accepted: Accepted, arguments: list[Any], options: d
     in place afterwards.
     """
     found = _called_accepted(run, accepted, arguments, options)
+    if accepted.name in NO_AXES and isinstance(found, Public | Private) and found.shape == ():
+        found = Array(found, shared=True)  # unlike a number, ``b = a; b += 1`` changes a
     fresh = isinstance(accepted.function, np.ufunc) or accepted.name in FRESH
     fresh = fresh or (accepted.name == "astype" and "copy" not in options and len(arguments) < 6)
     fresh = fresh or (accepted.name == "np.array" and not {"copy", "subok", "like"} & set(options))

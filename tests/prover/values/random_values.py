@@ -717,8 +717,8 @@ class Fuzz:
         if "sum_of" in info.facts:
             self._equal(value, self.all[info.facts["sum_of"]], np.sum, no, "sum_of")
         if "whole" in info.facts:
-            for pair, sides in zip(self.pairs, value.samples, strict=True):
-                if any(not np.array_equal(np.rint(one), one) for one in sides):
+            for one in (one for sides in value.samples for one in sides):
+                if not np.array_equal(np.rint(one), one):
                     raise no("fact whole")
         if info.facts.get("centred") is not None and not info.records:
             for pair in self.pairs:

@@ -142,7 +142,26 @@ def sum_of_outcomes_along_an_axis(coins: Any, data: Any) -> Any:
 def chosen_by_where(coins: Any, data: Any) -> Any:
     seen = coins.release(data.sum(), DiscreteLaplace(scale=1), site="sum")
     found = np.where(np.asarray(seen) > 2, 1, 0)
-    return found if found.ndim == 0 else 5
+    return found + 1
+
+
+def alias_of_an_array_without_axes(coins: Any, data: Any) -> Any:
+    a = np.asarray(data.sum())
+    b = a
+    b *= 5
+    return coins.release(a, DiscreteLaplace(scale=1), site="sum")
+
+
+def alias_of_an_outcome(coins: Any, data: Any) -> Any:
+    a = np.asarray(coins.release(data.sum(), DiscreteLaplace(scale=2), site="first"))
+    b = a
+    found = []
+    if not (a > 1):
+        found.append(coins.release(data.sum(), DiscreteLaplace(scale=2), site="low"))
+    b += 5
+    if a > 1:
+        found.append(coins.release(data.sum(), DiscreteLaplace(scale=2), site="high"))
+    return found
 
 
 def where_returns_a_tuple(coins: Any, data: Any) -> Any:
@@ -183,6 +202,8 @@ def coins_of_twice_the_fraction(coins: Any, data: Any) -> Any:
         (chosen_by_where, BITS, "verified"),
         (chosen_by_where, WIDE, "inconclusive"),
         (where_returns_a_tuple, WIDE, "inconclusive"),
+        (alias_of_an_array_without_axes, BITS, "inconclusive"),
+        (alias_of_an_outcome, BITS, "inconclusive"),
         (rounded_sum, UNIT, "verified"),
         (coins_of_twice_the_fraction, UNIT, "inconclusive"),
     ],
@@ -190,4 +211,3 @@ def coins_of_twice_the_fraction(coins: Any, data: Any) -> Any:
 def test_small_programs(of: Any, data: Records, expected: str) -> None:
     """Only differences that are 0 for all declared data count as decided, and nothing raw is shown."""
     assert verdict(of, PureDP(epsilon=1, view=View.of(SERVER)), data) == expected
-
