@@ -37,7 +37,7 @@ class ContinualServer:
 
     def __init__(self, tree: Tree, release: NodeRelease, *, read: ReadAt = read_at) -> None:
         self._tree, self._release, self._read = tree, release, read
-        self._kept: dict[Node, Any] = {}
+        self._kept: list[tuple[Node, Any]] = []
 
     def step(self, coins: Coins, t: int, values: NDArray[Any]) -> Any:
         """Process step ``t`` (from 1) and return the estimate of the users' sum, or 0 if no batch is full.
@@ -46,11 +46,9 @@ class ContinualServer:
         """
         for node in self._read(self._tree, t):
             estimate = self._release(coins, values[node.start - 1 : node.stop], node)
-            covered = [old for old in self._kept if old.start >= node.start]
-            for old in covered:
-                del self._kept[old]
-            self._kept[node] = estimate
-        return sum(self._kept.values(), np.zeros(values.shape[1:]))
+            uncovered = [(old, kept) for old, kept in self._kept if old.start < node.start]
+            self._kept = [*uncovered, (node, estimate)]
+        return sum([kept for _, kept in self._kept], np.zeros(values.shape[1:]))
 
 
 def concurrent_sums(tree: Tree, release: NodeRelease, *, read: ReadAt = read_at) -> Program:

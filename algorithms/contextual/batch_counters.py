@@ -17,7 +17,7 @@ leaves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,21 +56,27 @@ def by_batches(release: Release) -> Counter:
 
         def opened(batch: Floats) -> Floats:
             sums.append(release(coins, batch))
-            return np.asarray(np.sum(sums, axis=0))
+            return _total(sums)
 
         return opened
 
     return counter
 
 
+def _total(rows: Sequence[Floats]) -> Floats:
+    total = rows[0]
+    for row in rows[1:]:
+        total = total + row
+    return total
+
+
 # P_Amp: every user adds Gaussian noise of one variance to the vector and to the matrix
 
 
 def _noisy(batch: Floats, variance: ExactLike) -> list[Distribution]:
-    """Release the users' messages: one noise for all entries, and one distribution per distinct row."""
+    """Return the distribution of each user's message, with one noise for all entries."""
     noise = Gaussian(variance=variance)
-    distinct = {row.tobytes(): noise.shift(row) for row in batch}
-    return [distinct[row.tobytes()] for row in batch]
+    return [noise.shift(row) for row in batch]
 
 
 def shuffled_pairs(*, variance: ExactLike) -> Release:
@@ -80,7 +86,7 @@ def shuffled_pairs(*, variance: ExactLike) -> Release:
         pairs = coins.aggregate(
             _noisy(batch, variance), Shuffle(), site="statistics/pairs", to=SHUFFLER_OUTPUT
         )
-        return np.asarray(np.sum(pairs, axis=0))
+        return _total(pairs)
 
     return release
 
@@ -97,7 +103,7 @@ def shuffled_lists(*, variance: ExactLike, dim: int) -> Release:
             coins.aggregate(_noisy(part, variance), Shuffle(), site=f"statistics/{name}", to=SHUFFLER_OUTPUT)
             for name, part in parts.items()
         ]
-        return np.concatenate([np.sum(rows, axis=0) for rows in lists])
+        return np.concatenate([_total(rows) for rows in lists])
 
     return release
 
@@ -108,7 +114,7 @@ def messages(*, variance: ExactLike, to: Principal = SERVER) -> Release:
     def release(coins: Coins, batch: Floats) -> Floats:
         noise = Gaussian(variance=variance)
         sent = [coins.release(row, noise, site="statistics/message", to=to) for row in batch]
-        return np.asarray(np.sum(sent, axis=0))
+        return _total(sent)
 
     return release
 
@@ -176,7 +182,8 @@ def tree_of_batches(*, variance: ExactLike, batches: int, to: Principal = SERVER
 
         def opened(batch: Floats) -> Floats:
             nodes.append(session.ask(batch.sum(axis=0)))
-            return np.asarray(BinaryTree.prefix(nodes, len(nodes)))
+            known: Floats = BinaryTree.prefix(nodes, len(nodes))
+            return known
 
         return opened
 
@@ -198,10 +205,10 @@ def tree_by_levels(*, variance: ExactLike, to: Principal = SERVER) -> Counter:
             leaves.append(batch.sum(axis=0))
             t = len(leaves)
             for level in range((t & -t).bit_length()):
-                total = np.sum(leaves[t - 2**level :], axis=0)
+                total = _total(leaves[t - 2**level :])
                 shown = coins.release(total, noise, site=f"statistics/level {level}", to=to)
                 nodes[level, (t >> level) - 1] = shown
-            return np.asarray(np.sum([nodes[node] for node in psum_nodes(t)], axis=0))
+            return _total([nodes[node] for node in psum_nodes(t)])
 
         return opened
 

@@ -31,6 +31,9 @@ from dpaudit.reference.mechanisms.matrix_tree import cover
 
 __all__ = ["JointGlmProtocol"]
 
+#: The least value of V and H, whose released values can be negative.
+LEAST = 1e-12
+
 
 @dataclass(frozen=True, kw_only=True)
 class JointGlmProtocol:
@@ -77,44 +80,47 @@ class JointGlmProtocol:
             coins.reveal(action, site="action", to=user(t))
             x, reward = arms[action].tolist()
             weight = min(self.slope(x * state.theta_explore), 1 / self.kappa_star)
-            leaf = [x * x, 0.0] if explores else [0.0, weight * x * x * self.kappa_star]
-            (state.explored if explores else state.exploited).append((x, reward))
+            role, square = float(explores), x * x
+            leaf = np.array([role * square, (1.0 - role) * weight * square * self.kappa_star])
+            state.rounds.append((x, reward, explores))
             state.leaves.append(leaf)
             self._complete(coins, state, t + 1)
-            if explores and self.fit_at == "explored":
+            if self.fit_at == "explored" and explores:
                 self._explore_fit(coins, state)
 
-    def _choose(self, coins: Coins, state: _State, t: int, features: Any) -> tuple[bool, int]:
+    def _choose(self, coins: Coins, state: _State, t: int, features: Any) -> tuple[Any, int]:
         """Return whether criterion I holds, and the played arm; criterion II fits theta_tau before."""
-        released = np.sum([state.nodes[key] for key in cover(t)], axis=0) if t else np.zeros(2)
-        V = max(self.ridge + float(released[0]), 1e-12)
-        H = max(self.ridge + float(released[1]) / self.kappa_star, 1e-12)
+        released = np.zeros(2)
+        for key in cover(t):
+            released = released + state.nodes[key]
+        V = max(self.ridge + float(released[0]), LEAST)
+        H = max(self.ridge + float(released[1]) / self.kappa_star, LEAST)
         if self.fit_at == "grown" and t:
             if self.growth * state.grown < V:
                 state.grown = V
                 self._explore_fit(coins, state)
             self._switch(coins, state, H)
-        lengths = np.abs(features) / math.sqrt(V)
-        if float(lengths.max()) ** 2 >= self.threshold:
-            return True, int(lengths.argmax())
-        if self.fit_at == "explored":
+        lengths = np.abs(features) / _root(V)
+        explores = lengths.max() ** 2 >= self.threshold
+        if self.fit_at == "explored" and not explores:
             self._switch(coins, state, H)
         means = features * state.theta_explore
         left = means + self.width * lengths >= (means - self.width * lengths).max()
-        scores = features * state.theta_exploit + self.beta * np.abs(features) / math.sqrt(state.switched)
-        return False, int(np.where(left, scores, -np.inf).argmax())
+        scores = features * state.theta_exploit + self.beta * np.abs(features) / _root(state.switched)
+        best = np.where(left, scores, scores.min() - 1.0).argmax()
+        return explores, int(lengths.argmax() if explores else best)
 
     def _switch(self, coins: Coins, state: _State, H: float) -> None:
         state.most = max(state.most, H)
         if state.most > self.growth * state.last and _below(state.calls_exploit, self.cap_exploit):
             state.calls_exploit += 1
             state.last, state.switched = state.most, H
-            state.theta_exploit = self._fit(coins, state, state.exploited, state.theta_exploit, "theta_tau")
+            state.theta_exploit = self._fit(coins, state, False, state.theta_exploit, "theta_tau")
 
     def _explore_fit(self, coins: Coins, state: _State) -> None:
         if _below(state.calls_explore, self.cap_explore):
             state.calls_explore += 1
-            state.theta_explore = self._fit(coins, state, state.explored, state.theta_explore, "theta_o")
+            state.theta_explore = self._fit(coins, state, True, state.theta_explore, "theta_o")
 
     def _complete(self, coins: Coins, state: _State, t: int) -> None:
         """Release the nodes whose last leaf is that of round ``t``, both trees at once."""
@@ -122,27 +128,35 @@ class JointGlmProtocol:
             total = np.sum(state.leaves[t - 2**level : t], axis=0)
             state.nodes[level, t >> level] = coins.release(total, Gaussian(variance=self.node), site="node")
 
-    def _fit(
-        self, coins: Coins, state: _State, points: list[tuple[float, float]], theta: float, site: str
-    ) -> float:
-        """Take one noisy step; the number of rounds so far is public, the number of ``points`` is not."""
-        gradients = [(self.mean(x * theta) - reward) * x for x, reward in points]
-        total = float(np.sum(np.clip(gradients, -self.clip, self.clip)))
+    def _fit(self, coins: Coins, state: _State, explored: bool, theta: float, site: str) -> float:
+        """Take one noisy step on the rounds with this role.
+
+        The number of rounds so far is public, and the number of those with the role is not.
+        """
+        total: Any = 0.0
+        for x, reward, role in state.rounds:
+            gradient = min(max((self.mean(x * theta) - reward) * x, -self.clip), self.clip)
+            total = total + gradient * (role == explored)
         shown = coins.release(total, Gaussian(variance=self.call), site=site)
         return float(np.clip(theta - self.step * float(shown) / max(1, len(state.leaves)), -1.0, 1.0))
 
 
 class _State:
-    """The releases and counts of a run, and the rounds of either criterion."""
+    """The releases, counts and rounds of a run."""
 
     def __init__(self, ridge: float) -> None:
         self.nodes: dict[tuple[int, int], Any] = {}
-        self.leaves: list[list[float]] = []
-        self.explored: list[tuple[float, float]] = []
-        self.exploited: list[tuple[float, float]] = []
+        self.leaves: list[Any] = []
+        #: The feature and reward of each round, and whether it explored.
+        self.rounds: list[tuple[float, float, Any]] = []
         self.theta_explore = self.theta_exploit = 0.0
         self.calls_explore = self.calls_exploit = 0
         self.most = self.last = self.switched = self.grown = ridge
+
+
+def _root(number: float) -> float:
+    """Return the root of a number that is at least LEAST."""
+    return max(math.sqrt(number), math.sqrt(LEAST))
 
 
 def _below(count: int, cap: int | None) -> bool:

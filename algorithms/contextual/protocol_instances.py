@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.certify.build import Proof, binomial_vectors
+from dpaudit.core import data
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
@@ -27,6 +28,7 @@ __all__ = [
     "GRID_USERS",
     "REFUSALS",
     "USERS",
+    "declared_users",
     "grid_mechanism",
     "grid_pairs",
     "turned_pairs",
@@ -43,9 +45,20 @@ GRID_SQUARES = 4
 REFUSALS = {
     "checked_users (raise)": "refuses data outside the domain, which no neighbour of the audit is",
     "checked_users (branch)": "whether a number of users is asked for, a public parameter",
+    "actions_of": "a table of users, as a proof declares them, and not the array that the replays use",
+    "actions_of (raise)": "refuses data outside the domain, which no neighbour of the audit is",
+    "actions_of (branch)": "whether the users are a table or an array, which hold the same",
     "_rounded": "rounding, which data on the grid of 1/g do not need",
     "VectorSheet.scale (branch)": "how entries are scaled, a public parameter",
 }
+
+
+def declared_users(count: int, *, actions: int = 2) -> data.Table:
+    """Return ``USERS`` as a declaration of ``count`` users with the columns of ``actions_of``."""
+    columns: dict[str, Any] = {}
+    for k in range(actions):
+        columns |= {f"features {k}": data.Ball(1, width=DIM), f"reward {k}": data.Interval(-1, 1)}
+    return data.Table(columns, size=count)
 
 
 def turned_pairs(others: int) -> list[Neighbours]:

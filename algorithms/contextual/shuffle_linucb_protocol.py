@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,15 +31,20 @@ __all__ = [
     "BatchedLinUCB",
     "Counter",
     "Opened",
+    "Users",
+    "actions_of",
     "checked_users",
     "design_matrix",
     "noisy_design",
     "optimistic_actions",
     "statistics",
+    "statistics_of",
     "statistics_size",
 ]
 
 Floats = NDArray[np.float64]
+#: An array, or a table of columns (``actions_of``).
+Users = NDArray[Any] | dict[str, NDArray[Any]]
 
 #: Takes the statistics of one batch, shape (B, D), and returns the noisy sum of all batches so far, (D,).
 Opened = Callable[[Floats], Floats]
@@ -72,15 +76,14 @@ def statistics(features: Any, rewards: Any) -> Floats:
 
 def design_matrix(entries: Any, dim: int) -> Floats:
     """Return the symmetric (d, d) matrix with these entries on and above its diagonal, row by row."""
-    return np.asarray(entries, dtype=np.float64)[_places(dim)]
+    places = [[_place(min(i, j), max(i, j), dim) for j in range(dim)] for i in range(dim)]
+    found: Floats = np.asarray(entries, dtype=np.float64)[np.array(places)]
+    return found
 
 
-@cache
-def _places(dim: int) -> NDArray[np.intp]:
-    """Return where each entry of a symmetric matrix is among the entries on and above its diagonal."""
-    places = np.zeros((dim, dim), dtype=np.intp)
-    places[np.triu_indices(dim)] = np.arange(dim * (dim + 1) // 2)
-    return np.maximum(places, places.T)
+def _place(i: int, j: int, dim: int) -> int:
+    """Return where entry (i, j), i <= j, of a symmetric matrix is among its entries row by row."""
+    return i * dim - i * (i - 1) // 2 + j - i
 
 
 def noisy_design(known: Floats, dim: int, *, ridge: float) -> Floats:
@@ -145,20 +148,52 @@ class BatchedLinUCB:
                 f"{self.batch_size}, {self.dim} and {self.ridge}."
             )
 
-    def __call__(self, coins: Coins, users: NDArray[Any]) -> int:
-        checked_users(users, dim=self.dim)
-        players = np.asarray(self.schedule(len(users)))
+    def __call__(self, coins: Coins, users: Users) -> int:
+        people = actions_of(users, dim=self.dim)
+        players = list(self.schedule(len(people)))
         opened = self.counter(coins)
         known, indefinite = np.zeros(statistics_size(self.dim)), 0
+        noisy = noisy_design(known, self.dim, ridge=self.ridge)
         for start in range(0, len(players), self.batch_size):
             playing = players[start : start + self.batch_size]
-            rows = users[playing]
-            arms = optimistic_actions(rows[:, :, :-1], known, ridge=self.ridge, radius=self.radius(start))
-            for who, arm in zip(playing.tolist(), arms.tolist(), strict=True):
+            inverse: Any = np.linalg.inv(noisy)
+            sent = []
+            for who in playing:
+                features, rewards = people[who]
+                weights = features @ inverse
+                lengths = np.sqrt(np.abs((weights * features).sum(axis=1)))
+                arm = int((weights @ known[: self.dim] + self.radius(start) * lengths).argmax())
                 coins.reveal(arm, site="action", to=user(who))
-            played = rows[np.arange(len(rows)), arms]
+                sent.append(statistics_of(features[arm], rewards[arm]))
             if len(playing) == self.batch_size:
-                known = opened(statistics(played[:, :-1], played[:, -1]))
+                known = opened(np.stack(sent))
                 noisy = noisy_design(known, self.dim, ridge=self.ridge)
                 indefinite += bool(np.linalg.eigvalsh(noisy)[0] <= 0)
         return indefinite
+
+
+def actions_of(users: Users, *, dim: int) -> list[tuple[Floats, Floats]]:
+    """Return the features (K, d) and the rewards (K,) of every user's actions, and check Assumption 3.1.
+
+    ``users`` are an array (U, K, d + 1), rewards last, or a table of columns "features k" (U, d) and
+    "reward k" (U,) for each of K actions k = 0, 1, ... Raises ``InvalidParameterError`` as
+    ``checked_users``.
+    """
+    if not isinstance(users, dict):
+        checked_users(users, dim=dim)
+        return [(one[:, :-1], one[:, -1]) for one in users]
+    found = []
+    for i in range(len(users["reward 0"])):
+        actions = range(len(users) // 2)
+        features, rewards = ([users[f"{name} {k}"][i] for k in actions] for name in ("features", "reward"))
+        for x, y in zip(features, rewards, strict=True):
+            if max(np.linalg.norm(x), abs(y)) > 1 + SLACK:
+                raise InvalidParameterError("features must have length at most 1 and rewards be in [-1, 1].")
+        found.append((np.stack(features), np.array(rewards)))
+    return found
+
+
+def statistics_of(x: Floats, y: Any) -> Floats:
+    """Return ``statistics`` of one played action."""
+    products = np.outer(x, x)
+    return np.concatenate([y * x, *(products[i, i:] for i in range(len(x)))])

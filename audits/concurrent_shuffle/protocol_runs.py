@@ -17,6 +17,7 @@ from dpaudit.certify.build import LossGrid, Proof, accounted, integer_noise
 from dpaudit.certify.sites import Site
 from dpaudit.coins import Coins
 from dpaudit.core.claims import ApproxDP, PrivacyClaim
+from dpaudit.core.data import Integers, Records
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Run
 from dpaudit.core.views import SHUFFLER_OUTPUT, View
@@ -41,6 +42,7 @@ __all__ = [
     "BITS",
     "bandit_audit",
     "bit_pairs",
+    "bits_of",
     "calibrated",
     "node_release",
     "sum_audit",
@@ -54,8 +56,6 @@ ORDERS = (8, 64)
 UNENTERED = {
     **REFUSALS,
     "Tree.check_time (raise)": "rejects a user who is not there",
-    "ContinualServer.step (branch)": "with one height no node covers another",
-    "ContinualServer.step": "with one height no node covers another",
     "ContinualServer.step.<listcomp> (branch)": "with one height no node covers another",
 }
 
@@ -86,6 +86,11 @@ def _noise(mechanism: BinarySum) -> Proof:
     return integer_noise("binomial", sensitivity=1, trials=distribution.trials, probability=distribution.p)
 
 
+def bits_of(tree: Tree) -> Records:
+    """Return the data of continual sums over ``tree``: a bit of every user."""
+    return Records(Integers(0, 1), size=tree.horizon)
+
+
 def bit_pairs(horizon: int) -> list[Neighbours]:
     """Yield pairs in which the first user's bit changes, among zeros and among ones, or the bit of a user
     in the middle."""
@@ -111,7 +116,9 @@ def sum_audit(
     ]
     words = "a user sends to one batch of every shuffler"
     return PrivacyAudit(
-        claim=ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT)),
+        claim=ApproxDP(
+            epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), domain=bits_of(tree).words
+        ),
         domain=BITS,
         program=concurrent_sums(tree, node_release(heights)),
         neighbours=lambda run: _of(run, bit_pairs(tree.horizon)),

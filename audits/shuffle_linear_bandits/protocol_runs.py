@@ -8,6 +8,7 @@ is never sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +18,7 @@ from dpaudit.certify.build import Proof
 from dpaudit.certify.sites import Site
 from dpaudit.coins import Choice
 from dpaudit.core.claims import PrivacyClaim
+from dpaudit.core.data import Table
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Run
 from dpaudit.distributions import Shifted, ShuffledMultiset
@@ -101,12 +103,16 @@ def protocol_audit(
     touches: int = 1,
     proof: Proof | None = None,
     shuffled: bool = False,
+    data: Table | None = None,
 ) -> PrivacyAudit:
     """Audit Algorithm 1 with ``counter`` under ``claim``.
 
     A user affects its statistics ``touches`` times, and each release has ``mechanism``. Without ``users``
-    there are two batches and one additional user.
+    there are two batches and one additional user. With ``data`` the claim is about them, and the program is
+    proved for them.
     """
+    if data is not None:
+        claim = replace(claim, domain=data.words)
     count = 2 * batch + 1 if users is None else users
 
     def neighbours(run: Run) -> Sequence[Neighbours]:

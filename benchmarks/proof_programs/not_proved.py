@@ -11,9 +11,6 @@ NOT_PROVED: dict[tuple[str, str], str] = {
         "no shifts of the hidden noise keep the output of every step at a cost that is bounded for all "
         "numbers of records."
     ),
-    ("checkdp/partial_sum_loop", "every N"): (
-        "not followed: a loop over an array requires a fixed length (declare size=n, or use whole arrays)"
-    ),
     ("shadowdp/noisy_max", "every N"): (
         "no shifts of the hidden noise keep the output of every step at a cost that is bounded for all "
         "numbers of records."
@@ -24,22 +21,6 @@ NOT_PROVED: dict[tuple[str, str], str] = {
     ("statdp/noisy_max_2a_loop", "every N"): (
         "no shifts of the hidden noise keep the output of every step at a cost that is bounded for all "
         "numbers of records."
-    ),
-    ("statdp/one_time_rappor", "N"): (
-        "not followed: randomised response requires exactly one unused coin for each entry of the records"
-    ),
-    ("statdp/one_time_rappor", "every N"): (
-        "not followed: randomised response requires exactly one unused coin for each entry of the records"
-    ),
-    ("statdp/one_time_rappor_direct", "N"): ("the derived bound 2.55413 is above the claim."),
-    ("statdp/one_time_rappor_direct", "every N"): ("the derived bound 2.55413 is above the claim."),
-    ("statdp/rappor", "N"): (
-        "not followed: uniform random numbers can only be compared with one constant or with private "
-        "probabilities"
-    ),
-    ("statdp/rappor", "every N"): (
-        "not followed: uniform random numbers can only be compared with one constant or with private "
-        "probabilities"
     ),
     ("statdp/prefix_sum_loop", "N"): (
         "not followed: one noise draw is used twice (draw new noise for each release)"
@@ -56,27 +37,15 @@ NOT_PROVED: dict[tuple[str, str], str] = {
         "not followed: the scale of the noise must be provably positive (clip it from below)"
     ),
     ("libraries/diffprivlib_quantile", "N"): (
-        "not followed: np.concatenate is not supported for private values"
+        "not followed: np.concatenate of private values requires vectors of known length"
     ),
     ("libraries/diffprivlib_quantile", "every N"): (
-        "not followed: np.concatenate is not supported for private values"
-    ),
-    ("libraries/diffprivlib_pca", "N"): (
-        "not followed: a loop over an array requires a fixed length (declare size=n, or use whole arrays)"
-    ),
-    ("libraries/diffprivlib_pca", "every N"): (
-        "not followed: a loop over an array requires a fixed length (declare size=n, or use whole arrays)"
+        "not followed: np.concatenate of private values requires vectors of known length"
     ),
     ("libraries/diffprivlib_pca_symmetric_noise", "N"): (
         "not followed: a released value of unknown shape or type is combined with a private value"
     ),
     ("libraries/diffprivlib_pca_symmetric_noise", "every N"): (
-        "not followed: a released value of unknown shape or type is combined with a private value"
-    ),
-    ("libraries/diffprivlib_kmeans", "N"): (
-        "not followed: a released value of unknown shape or type is combined with a private value"
-    ),
-    ("libraries/diffprivlib_kmeans", "every N"): (
         "not followed: a released value of unknown shape or type is combined with a private value"
     ),
     ("libraries/logistic_output_perturbation", "N"): (
@@ -87,104 +56,22 @@ NOT_PROVED: dict[tuple[str, str], str] = {
         "not followed: a product of two private arrays must be a sum over records (write X.T @ Y, or a "
         "sum of products)"
     ),
-    ("libraries/diffprivlib_standard_scaler", "N"): (
-        "not followed: np.var requires the default axis, and ddof 0 or 1"
-    ),
-    ("libraries/diffprivlib_standard_scaler", "every N"): (
-        "not followed: np.var requires the default axis, and ddof 0 or 1"
-    ),
-    ("libraries/opendp_count_by_categories", "N"): ("the derived bound 2 is above the claim."),
-    ("libraries/opendp_count_by_categories", "every N"): ("the derived bound 2 is above the claim."),
-    ("libraries/opendp_count_by_categories_where", "N"): (
-        "not followed: np.bincount requires integers from 0 to 3, otherwise its length depends on the data"
-    ),
-    ("libraries/opendp_count_by_categories_where", "every N"): (
-        "not followed: np.bincount requires integers from 0 to 3, otherwise its length depends on the data"
-    ),
-    ("libraries/opendp_randomized_response", "N"): (
-        "not followed: integer arithmetic requires bounded integers, otherwise int64 may overflow"
-    ),
-    ("libraries/opendp_randomized_response", "every N"): (
-        "not followed: integer arithmetic requires bounded integers, otherwise int64 may overflow"
-    ),
     ("libraries/partition_selection", "N"): (
-        "not followed: a branch depends on a private value (instead of if, while, and, or, not, write "
-        "np.where, np.clip or a sum of comparisons such as (d > 0.5).sum())"
+        "not followed: a private condition is combined with a released or noisy value"
     ),
     ("libraries/partition_selection", "every N"): (
-        "not followed: a branch depends on a private value (instead of if, while, and, or, not, write "
-        "np.where, np.clip or a sum of comparisons such as (d > 0.5).sum())"
+        "not followed: a private condition is combined with a released or noisy value"
     ),
     ("libraries/ibm_permute_and_flip", "N"): (
-        "not followed: rng.permutation is not supported (use one of laplace, normal, gumbel, "
-        "exponential, standard_normal, random, uniform, integers, choice)"
+        "not followed: rng.permutation is not supported (use one of laplace, normal, gumbel, exponential, "
+        "standard_normal, random, uniform, integers, choice)"
     ),
     ("libraries/ibm_permute_and_flip", "every N"): (
-        "not followed: rng.permutation is not supported (use one of laplace, normal, gumbel, "
-        "exponential, standard_normal, random, uniform, integers, choice)"
-    ),
-    ("libraries/opacus_step_einsum", "N"): ("not followed: np.einsum is not supported for private values"),
-    ("libraries/opacus_step_einsum", "every N"): (
-        "not followed: np.einsum is not supported for private values"
-    ),
-    ("libraries/tensorflow_privacy_steps", "N"): (
-        "not followed: the released value may change without bound relative to its noise scale 2 (clip it)"
-    ),
-    ("libraries/tensorflow_privacy_steps", "every N"): (
-        "not followed: the released value may change without bound relative to its noise scale 2 (clip it)"
-    ),
-    ("libraries/basic_rappor", "N"): ("the derived bound 5.49306 is above the claim."),
-    ("libraries/basic_rappor", "every N"): ("the derived bound 5.49306 is above the claim."),
-    ("libraries/apple_count_mean_sketch", "N"): (
-        "not followed: this form of randomised response is not supported (write np.where(rng.random(n) <"
-        " p, d, other) with other = 1 - d or other = rng.integers(k, size=n))"
-    ),
-    ("libraries/apple_count_mean_sketch", "every N"): (
-        "not followed: this form of randomised response is not supported (write np.where(rng.random(n) <"
-        " p, d, other) with other = 1 - d or other = rng.integers(k, size=n))"
-    ),
-    ("libraries/mwem_round", "N"): (
-        "not followed: a matrix product of integers or Booleans is not supported (convert one operand to"
-        " float)"
-    ),
-    ("libraries/mwem_round", "every N"): (
-        "not followed: a matrix product of integers or Booleans is not supported (convert one operand to"
-        " float)"
-    ),
-    ("libraries/sparse_mean", "N"): (
-        "not followed: assignment to an entry requires a constant integer index"
-    ),
-    ("libraries/sparse_mean", "every N"): (
-        "not followed: assignment to an entry requires a constant integer index"
+        "not followed: rng.permutation is not supported (use one of laplace, normal, gumbel, exponential, "
+        "standard_normal, random, uniform, integers, choice)"
     ),
     ("libraries/matrix_factorisation_correlated_noise", "N"): (
         "not followed: a private value is published without noise"
-    ),
-    ("libraries/mwem_round_of_floats", "N"): ("the derived bound 2 is above the claim."),
-    ("libraries/mwem_round_of_floats", "every N"): ("the derived bound 2 is above the claim."),
-    ("libraries/diffprivlib_kmeans_stacked", "N"): (
-        "not followed: a released value of unknown shape or type is combined with a private value"
-    ),
-    ("libraries/diffprivlib_kmeans_stacked", "every N"): (
-        "not followed: a released value of unknown shape or type is combined with a private value"
-    ),
-    ("libraries/diffprivlib_kmeans_of_two_rows", "N"): ("the derived bound 4 is above the claim."),
-    ("libraries/diffprivlib_kmeans_of_two_rows", "every N"): ("the derived bound 4 is above the claim."),
-    ("libraries/basic_rappor_of_counts", "N"): ("the derived bound 5.49306 is above the claim."),
-    ("libraries/basic_rappor_of_counts", "every N"): ("the derived bound 5.49306 is above the claim."),
-    ("idioms/count_in_a_loop", "N"): (
-        "not followed: a branch depends on a private value (instead of if, while, and, or, not, write "
-        "np.where, np.clip or a sum of comparisons such as (d > 0.5).sum())"
-    ),
-    ("idioms/count_in_a_loop", "every N"): (
-        "not followed: a loop over an array requires a fixed length (declare size=n, or use whole arrays)"
-    ),
-    ("idioms/count_in_a_generator", "N"): (
-        "not followed: a branch depends on a private value (instead of if, while, and, or, not, write "
-        "np.where, np.clip or a sum of comparisons such as (d > 0.5).sum())"
-    ),
-    ("idioms/count_in_a_generator", "every N"): (
-        "not followed: a loop over an array requires a fixed length (declare size=n, or use whole arrays)"
     ),
     ("idioms/counts_in_a_list", "N"): (
         "not followed: a loop over a private number of records is not supported (use whole arrays)"
@@ -192,17 +79,8 @@ NOT_PROVED: dict[tuple[str, str], str] = {
     ("idioms/counts_in_a_list", "every N"): (
         "not followed: a loop over a private number of records is not supported (use whole arrays)"
     ),
-    ("idioms/randomised_response_in_a_comprehension", "N"): (
-        "not followed: a private value is published without noise"
-    ),
     ("idioms/randomised_response_in_a_comprehension", "every N"): (
         "not followed: a loop over an array requires a fixed length (declare size=n, or use whole arrays)"
-    ),
-    ("idioms/randomised_response_by_flips", "N"): (
-        "not followed: integer arithmetic requires bounded integers, otherwise int64 may overflow"
-    ),
-    ("idioms/randomised_response_by_flips", "every N"): (
-        "not followed: integer arithmetic requires bounded integers, otherwise int64 may overflow"
     ),
     ("idioms/gradients_in_a_comprehension", "N"): (
         "not followed: a loop over a private number of records is not supported (use whole arrays)"
@@ -220,15 +98,5 @@ NOT_PROVED: dict[tuple[str, str], str] = {
     ("idioms/sampled_gradients", "every N"): ("not followed: the size of the noise is private"),
     ("idioms/sampled_rows", "N"): ("not followed: the size of the noise is private"),
     ("idioms/sampled_rows", "every N"): ("not followed: the size of the noise is private"),
-    ("idioms/table_by_histogram", "N"): (
-        "not followed: numpy.histogram2d refers to histogram2d, which is not supported"
-    ),
-    ("idioms/table_by_histogram", "every N"): (
-        "not followed: numpy.histogram2d refers to histogram2d, which is not supported"
-    ),
-    ("idioms/table_by_comparison_disjoint", "N"): ("the derived bound 3 is above the claim."),
-    ("idioms/table_by_comparison_disjoint", "every N"): ("the derived bound 3 is above the claim."),
-    ("idioms/noisy_max_by_list", "N"): ("not followed: the method 'index' of a list is not supported"),
-    ("idioms/noisy_max_by_list", "every N"): ("not followed: the method 'index' of a list is not supported"),
     ("idioms/covariance_by_numpy", "N"): ("not followed: numpy.cov refers to cov, which is not supported"),
 }

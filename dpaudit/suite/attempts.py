@@ -70,7 +70,7 @@ def why_unproved(audit: PrivacyAudit, run: Run) -> str:
         data = _declaration(audit, run)
         found = prove_values(audit.program, wanted, data=data, files=program_files(), seconds=SECONDS)
     except DpauditError as error:
-        return f"{NO_PROOF}{_of_object(audit.program) or error}"
+        return f"{NO_PROOF}{error}"
     if found.verdict != "verified":
         return f"{NO_PROOF}{found.reason}"
     if wanted != claim:
@@ -111,14 +111,3 @@ def _numbers(domain: Any) -> Any:
         whole = all(value.denominator == 1 for value in domain.values)
         return declared.Integers(int(low), int(high)) if whole else declared.Interval(low, high)
     return declared.Anything()
-
-
-def _of_object(program: Any) -> str:
-    """Return why a program that is an object is not followed, with the place of its method, or ""."""
-    code = getattr(getattr(type(program), "__call__", None), "__code__", None)  # noqa: B004
-    if code is None:
-        return ""
-    place = f"{code.co_filename.rsplit('/', 1)[-1]}:{code.co_firstlineno}"
-    return (
-        f"{place}: the program is an object of class {type(program).__name__}, whose methods are not followed"
-    )

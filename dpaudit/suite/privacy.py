@@ -236,12 +236,12 @@ class _Shapes:
         """
         from dpaudit.core.data import Records, Table
         from dpaudit.replay.audit import NOT_DECLARED
-        from dpaudit.replay.domains import Interval, Values, Within
+        from dpaudit.replay.domains import Columns, Interval, Values, Within
 
         data = self.at(point, audit)
         if not isinstance(data, Records | Table):
             return audit
-        if audit.claim.domain == data.words and isinstance(audit.domain, Interval | Values):
+        if audit.claim.domain == data.words and isinstance(audit.domain, Interval | Values | Columns):
             return replace(audit, domain=Within(data, audit.domain))
         if audit.claim.domain != NOT_DECLARED:
             return audit

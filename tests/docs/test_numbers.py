@@ -119,7 +119,7 @@ MEASURED: dict[str, str] = {
     "limits": "",
     "prove_numpy": "10 200 64",
     "check": "0.05 0.11 0.35 0.5 0.81 000 10 150 1970 20 200 2458 32 40 7000 95",
-    "verify": "1,450 2,020 200 250 300 400",
+    "verify": "1,590 2,020 200 250 300 400",
     "report": "0.005 0.006829 0.00683",
 }
 #: Examples, code within a line, and the targets of links.

@@ -42,7 +42,7 @@ def to_the_server(coins: Any, data: Any) -> Any:
 
 class Program:
     def __call__(self, coins: Any, data: Any) -> Any:
-        return noisy_sum(coins, data)
+        return sum_of_a_rank(coins, data)
 
 
 def audit(program: Any, claim: Any = None) -> PrivacyAudit:
@@ -59,7 +59,7 @@ def audit(program: Any, claim: Any = None) -> PrivacyAudit:
     ("tried", "word"),
     [
         (audit(sum_of_a_rank), "partition"),
-        (audit(Program()), "class Program"),
+        (audit(Program()), "partition"),
         (audit(lambda coins, data: str(coins)), "test_attempts.py:"),
     ],
 )

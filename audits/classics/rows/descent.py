@@ -6,6 +6,7 @@ Records are points of the plane. The loss of a model x is |x - record|²/2, with
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from dpaudit.certify.proof import Proof
 from dpaudit.certify.sites import Site
 from dpaudit.coins import Coins, Program
 from dpaudit.core.claims import ApproxDP, ZeroConcentratedDP
+from dpaudit.core.data import Anything, Records
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Group, Run
@@ -34,6 +36,10 @@ __all__ = ["rows"]
 rows = Group("Private descent")
 
 EPOCH = 4
+#: Two epochs of points of the plane.
+POINTS = Records(Anything(), width=2, size=2 * EPOCH)
+#: Any number of numbers.
+NUMBERS = Records(Anything())
 
 
 def clipped(gradient: Any) -> Any:
@@ -68,13 +74,13 @@ def audit(variance: int) -> PrivacyAudit:
     )
 
 
-@privacy(rows, "FTRL/right", "Kairouz et al. 2021, Theorem 4.1", accounting="", expect="consistent")
+@privacy(rows, "FTRL/right", "Kairouz et al. 2021, Theorem 4.1", accounting="", prove=POINTS)
 def ftrl_right() -> PrivacyAudit:
     """DP-FTRL with restarts and noise for the three nodes of every record is (1/2)-zCDP
 
     a record enters one tree, of four leaves
     """
-    return audit(12)
+    return replace(audit(12), claim=ZeroConcentratedDP(rho="1/2", domain=POINTS.words))
 
 
 @privacy(rows, "FTRL/unscaled", "the noise of one node", expect="refuted", accounting="", role="control")
@@ -131,13 +137,14 @@ def descent(*, rate: str) -> PrivacyAudit:
     )
 
 
-@privacy(rows, "SGD/right", "Abadi et al. 2016, with 3 steps", accounting="", expect="consistent")
+@privacy(rows, "SGD/right", "Abadi et al. 2016, with 3 steps", accounting="", prove=NUMBERS)
 def sgd_right() -> PrivacyAudit:
     """3 steps of DP-SGD with σ = 1 and sampling rate 1/100 are (1/2, 1e-6)-DP
 
     every step is one subsampled release
     """
-    return descent(rate="1/100")
+    audit = descent(rate="1/100")
+    return replace(audit, claim=replace(audit.claim, domain=NUMBERS.words))
 
 
 @privacy(rows, "SGD/denser", "a rate ten times as high", expect="refuted", accounting="", role="control")

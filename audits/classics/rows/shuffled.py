@@ -3,6 +3,7 @@ or the sum."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from dpaudit.certify.build import randomised_response, shuffled, shuffled_respon
 from dpaudit.certify.sites import Site
 from dpaudit.coins import Coins, Program
 from dpaudit.core.claims import ApproxDP
+from dpaudit.core.data import Integers, Records
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Group, Outcome, Run
@@ -28,6 +30,8 @@ rows = Group("Shuffled bits and vector sums")
 BITS = Values(0, 1)
 
 USERS = 1000
+#: A bit of each user.
+USER_BITS = Records(Integers(0, 1), size=USERS)
 
 
 RESPONSES = [RandomisedResponse(symbols=2, truth=bit, epsilon=1) for bit in (0, 1)]
@@ -75,14 +79,20 @@ def clones(run: Run) -> list[Evidence]:
 
 
 @privacy(
-    rows, "SHUFFLE/exact", "by enumeration of the counts", role="sharper", accounting="", expect="consistent"
+    rows,
+    "SHUFFLE/exact",
+    "by enumeration of the counts",
+    role="sharper",
+    accounting="",
+    prove=USER_BITS,
 )
 def exact() -> PrivacyAudit:
     """1000 shuffled randomised responses with ε₀ = 1 are (1/10, 1.711e-5)-DP
 
     a user sends one message
     """
-    return shuffled_bits("1711/100000000")
+    audit = shuffled_bits("1711/100000000")
+    return replace(audit, claim=replace(audit.claim, domain=USER_BITS.words))
 
 
 BELOW = seen_by_the_shuffler("1709/100000000")

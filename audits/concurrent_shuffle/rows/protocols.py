@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from audits.concurrent_shuffle.protocol_runs import bandit_audit, calibrated, sum_audit
+from audits.concurrent_shuffle.protocol_runs import bandit_audit, bits_of, calibrated, sum_audit
 from dpaudit.core.claims import ApproxDP
+from dpaudit.core.data import Records
 from dpaudit.core.suite import Group
 from dpaudit.core.views import SHUFFLER_OUTPUT, View
 from dpaudit.reference.mechanisms.binomial_vectors import printed_sheet
-from dpaudit.reference.mechanisms.concurrent_tree import binary_tree, build_tree
+from dpaudit.reference.mechanisms.concurrent_tree import Tree, binary_tree, build_tree
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.suite import full, over, privacy
 
@@ -29,15 +30,26 @@ rows = Group("Whole protocols, run as programs")
 EPSILON, DELTA = Fraction(9, 10), Fraction(1, 10)
 
 
-@privacy(rows, "TKMS23-T3.2p/protocol", "Theorem 3.2, Algorithm 2", accounting="", expect="consistent")
+EIGHT = binary_tree(8)
+
+
+@privacy(rows, "TKMS23-T3.2p/protocol", "Theorem 3.2, Algorithm 2", accounting="", prove=bits_of(EIGHT))
 def binary() -> PrivacyAudit:
     """Algorithm 2 with 8 users: both shufflers' outputs, all batches, are (ε, δ)-DP, ε = 9/10, δ = 1/10
 
     The nodes are calibrated to (ε, δ) over log₂ n = 3.
     """
-    tree = binary_tree(8)
-    heights = calibrated(tree, epsilon=EPSILON, delta=DELTA, parts=3)
-    return sum_audit(tree, heights, epsilon=EPSILON, delta=DELTA)
+    heights = calibrated(EIGHT, epsilon=EPSILON, delta=DELTA, parts=3)
+    return sum_audit(EIGHT, heights, epsilon=EPSILON, delta=DELTA)
+
+
+def _binary_degrees(n_shufflers: int) -> Tree:
+    """Return the tree of k heights whose degrees are all 2."""
+    return build_tree(horizon=2 ** (n_shufflers + 1), n_shufflers=n_shufflers, degree=2, leaf_degree=2)
+
+
+def _bits(n_shufflers: int) -> Records:
+    return bits_of(_binary_degrees(n_shufflers))
 
 
 @privacy(
@@ -46,14 +58,14 @@ def binary() -> PrivacyAudit:
     "Theorem 3.4, Algorithm 3",
     over=over(n_shufflers=[1, full(2), full(3)]),
     accounting="",
-    expect="consistent",
+    prove=_bits,
 )
 def degrees(n_shufflers: int) -> PrivacyAudit:
     """Algorithm 3: all k shufflers' outputs, all batches, are (ε, δ)-DP, ε = 9/10, δ = 1/10
 
     There are 2^(k + 1) users, all degrees are 2, and the nodes are calibrated to (ε, δ) over k.
     """
-    tree = build_tree(horizon=2 ** (n_shufflers + 1), n_shufflers=n_shufflers, degree=2, leaf_degree=2)
+    tree = _binary_degrees(n_shufflers)
     heights = calibrated(tree, epsilon=EPSILON, delta=DELTA, parts=n_shufflers)
     return sum_audit(tree, heights, epsilon=EPSILON, delta=DELTA)
 
@@ -84,7 +96,7 @@ def bandit(n_shufflers: int, share: int) -> PrivacyAudit:
     (ε, δ) over {share} k. The data lie on the grid of halves, so that rounding is deterministic.
     """
     epsilon, delta = Fraction(9, 10), Fraction(2, 5)
-    tree = build_tree(horizon=2 ** (n_shufflers + 1), n_shufflers=n_shufflers, degree=2, leaf_degree=2)
+    tree = _binary_degrees(n_shufflers)
     parts = n_shufflers * share
     sheets = [
         printed_sheet(dim=2, batch_size=size, epsilon=epsilon / parts, delta=delta / parts)

@@ -20,6 +20,7 @@ from dpaudit.certify.sites import Site
 from dpaudit.coins import Coins, Sampler
 from dpaudit.coins.base import To
 from dpaudit.core.claims import PureDP
+from dpaudit.core.data import Categories, Records
 from dpaudit.core.exact_functions import ln
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Group, Run
@@ -30,6 +31,7 @@ from dpaudit.kernel.ball import arb, lower_short
 from dpaudit.reference.algorithms.contextual.joint_glm_protocol import JointGlmProtocol
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.data_sets import DataSets
+from dpaudit.replay.domains import Values
 from dpaudit.replay.enumeration import enumerated
 from dpaudit.suite import Measured, Sides, evidence, inequality, over, privacy
 
@@ -59,11 +61,13 @@ def actions(raw: bool) -> Callable[[Coins, Any], None]:
     return program
 
 
+#: The same data, as a proof of the program declares them.
+DECLARED = Records(Categories(2), size=3)
 MESSAGE = Site("message", mechanism=randomised_response(epsilon=1))
 RAW = enumerated(CLAIM, actions(True), over=BITS)
 
 
-@privacy(rows, "SAR-BB", "Billboard lemma, as used in I.7", accounting="", expect="consistent")
+@privacy(rows, "SAR-BB", "Billboard lemma, as used in I.7", accounting="", prove=DECLARED)
 def own_data() -> PrivacyAudit:
     """Actions that follow an ε-DP signal and the user's own data are jointly ε-DP: three users, two
     actions, ε = 1
@@ -73,8 +77,8 @@ def own_data() -> PrivacyAudit:
     sets = [np.array(bits) for bits in itertools.product((0, 1), repeat=3)]
     flips = np.eye(3, dtype=int)
     return PrivacyAudit(
-        claim=CLAIM,
-        domain=BITS,
+        claim=replace(CLAIM, domain=DECLARED.words),
+        domain=Values(0, 1),
         program=actions(False),
         neighbours=lambda run: [
             Neighbours(f"user {i} of {bits.tolist()}", bits, bits ^ flip)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -15,9 +16,11 @@ from dpaudit.certify.build import accounted, billboard, gaussian_mechanism
 from dpaudit.certify.sites import Site
 from dpaudit.certify.witnesses.inputs import written_inputs
 from dpaudit.certify.witnesses.whole_release import whole_release_witness
-from dpaudit.coins import Program, Sampler
+from dpaudit.coins import Coins, Program, Sampler
 from dpaudit.coins.base import To
 from dpaudit.core.claims import GaussianDP
+from dpaudit.core.data import Interval as Reals
+from dpaudit.core.data import Records
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
 from dpaudit.core.neighbours import Neighbours
@@ -43,6 +46,8 @@ ARMS = Columns((Interval(-1, 1), 1), (Interval(0, 1), 1))
 NODE, CALL, CLIP = Fraction(2**14), Fraction(4), 0.5
 TREES = gaussian_mechanism(sensitivity_squared=2, variance=NODE)
 STEP = gaussian_mechanism(sensitivity_squared=1, variance=CALL)
+#: One arm and its reward for each of three users, as a proof of the program declares them.
+USERS = Records(Reals(-1, 1), width=2, size=3)
 #: Two nodes, and a call of one optimiser: 4/2^14 + 1/4 squared.
 CLAIM = GaussianDP(mu="501/1000", view=EVERYBODY_ELSE, domain=str(ARMS))
 SITES = [Site("node", mechanism=TREES, touches=NODES), Site("theta_o", mechanism=STEP)]
@@ -72,6 +77,11 @@ RIGHT = JointGlmProtocol(
     mean=logistic, slope=slope, kappa_star=4.0, node=NODE, call=CALL, clip=CLIP, ridge=1024.0,
     threshold=1 / 4096, growth=0.25, cap_explore=1, cap_exploit=0,
 )  # fmt: skip
+
+
+def on_rows(coins: Coins, users: Any, *, program: JointGlmProtocol) -> None:
+    """Run the program on rows (n, 2 K), a user's features and rewards in turn."""
+    program(coins, users.reshape(len(users), -1, 2))
 
 
 #: A user's arm and reward for both neighbours: a reward and a role of the first user, who explores. Then
@@ -149,15 +159,22 @@ def rounds() -> PrivacyAudit:
     role="repaired",
     accounting="",
     repairs="SAR-I.7/rounds",
-    expect="consistent",
+    prove=USERS,
 )
 def capped() -> PrivacyAudit:
     """With its cap on, and θ_o fitted as the released V grows, Algorithm 2's exploration is 501/1000-GDP
 
     Three users, one feature, one call of θ_o and none of θ_τ. Any user's arm and reward change, with both
-    signs, including a change of role.
+    signs, including a change of role. The program is proved for rewards in [-1, 1] as well.
     """
-    return audit(RIGHT)
+    return replace(
+        audit(partial(on_rows, program=RIGHT)),
+        claim=replace(CLAIM, domain=USERS.words),
+        domain=Interval(-1, 1),
+        neighbours=lambda run: [
+            Neighbours(pair.name, pair.left.reshape(3, 2), pair.right.reshape(3, 2)) for pair in pairs()
+        ],
+    )
 
 
 # Counts

@@ -44,6 +44,7 @@ from dpaudit.reference.algorithms.contextual.batch_counters import (
 from dpaudit.reference.algorithms.contextual.protocol_instances import (
     GRID_USERS,
     REFUSALS,
+    declared_users,
     grid_mechanism,
     grid_pairs,
 )
@@ -86,7 +87,7 @@ def gaussian(variance: Fraction) -> Proof:
     "Proposition F.1, Corollary B.3",
     over=over(epsilon="1", delta=["1/10", full("1/1000000")]),
     accounting="",
-    expect="consistent",
+    prove=declared_users(5),
 )
 def local(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     """Batched-Local-LinUCB: all messages of all users, adaptive, are jointly (ε₀, δ₀)-DP
@@ -95,7 +96,9 @@ def local(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     """
     variance = variance_below(local_noise(epsilon=epsilon, delta=delta))
     claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SERVER))
-    return protocol_audit(by_batches(messages(variance=variance)), claim, gaussian(variance), batch=2)
+    return protocol_audit(
+        by_batches(messages(variance=variance)), claim, gaussian(variance), batch=2, data=declared_users(5)
+    )
 
 
 @privacy(
@@ -129,7 +132,7 @@ def shuffled(batch: int, delta: Fraction) -> PrivacyAudit:
     "Remark 3.4, Definition D.3",
     over=over(batch=[3, full(6)]),
     accounting="",
-    expect="consistent",
+    prove=lambda batch: declared_users(2 * batch + 1),
 )
 def joint(batch: int) -> PrivacyAudit:
     """Algorithm 1 with P_Amp: the actions of all others and the shuffler's output, adaptive, are jointly
@@ -149,6 +152,7 @@ def joint(batch: int) -> PrivacyAudit:
         batch=batch,
         proof=billboard(statistics, actions="the noisy sums and the users' own contexts"),
         shuffled=True,
+        data=declared_users(2 * batch + 1),
     )
 
 
@@ -182,19 +186,19 @@ def binomial(epsilon: Fraction, delta: Fraction, batch: int) -> PrivacyAudit:
     role="sharper",
     over=over(epsilon=["1", full("10")], delta=["1/10"], batches=[2, full(3)]),
     accounting="",
-    expect="consistent",
+    prove=declared_users(3),
 )
 def returning_users(epsilon: Fraction, delta: Fraction, batches: int) -> PrivacyAudit:
     """Algorithm 1 with P_Amp and users who return in every batch: the shuffled messages are (ε, δ)-DP for a
     user
 
-    The pairs of messages are under one permutation. The certificate uses the messages of one user, without
-    amplification.
+    A record is all data of a user. The pairs of messages are under one permutation. The certificate and the
+    proof use the messages of one user, without amplification.
     """
     users = 3
     noise = returning_noise(epsilon=epsilon, delta=delta, batch_size=users, horizon=users * batches)
     variance = variance_below(noise)
-    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), unit=Unit.USER)
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT))
     return protocol_audit(
         by_batches(shuffled_pairs(variance=variance)),
         claim,
@@ -204,6 +208,7 @@ def returning_users(epsilon: Fraction, delta: Fraction, batches: int) -> Privacy
         schedule=returning(batches),
         touches=batches,
         shuffled=True,
+        data=declared_users(users),
     )
 
 
@@ -213,7 +218,7 @@ def returning_users(epsilon: Fraction, delta: Fraction, batches: int) -> Privacy
     "Proposition F.3; noise of Shariff and Sheffet 2018, since none is printed",
     over=over(epsilon=["1"], delta=["1/10", full("1/1000000")]),
     accounting="",
-    expect="consistent",
+    prove=declared_users(5),
 )
 def central(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     """Batched-Central-LinUCB: the actions of all others and the nodes of the tree over batches are jointly
@@ -227,7 +232,7 @@ def central(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
         actions="the prefix sums and the users' own contexts",
     )
     counter = tree_of_batches(variance=variance, batches=batches)
-    return protocol_audit(counter, claim, tree, batch=2, proof=proof)
+    return protocol_audit(counter, claim, tree, batch=2, proof=proof, data=declared_users(5))
 
 
 @privacy(
@@ -267,19 +272,20 @@ def returning_bits(epsilon: Fraction, delta: Fraction, batches: int) -> PrivacyA
     "Propositions 4.3 and E.7, Definition D.4; noise of Shariff and Sheffet 2018, since none is printed",
     over=over(epsilon=["1"], delta=["1/10", full("1/1000000")]),
     accounting="",
-    expect="consistent",
+    prove=declared_users(2),
 )
 def several_rounds(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     """The central tree with node variance times M₀², round by round: the nodes and the actions of all
     others are jointly (ε, δ)-DP for a user of M₀ = 2 of 3 rounds
 
-    The user's rounds are the first two, so the user is in two leaves and, twice, in the node above them.
+    A record is all data of a user. The user's rounds are the first two, so the user is in two leaves and,
+    twice, in the node above them.
     """
     rounds = 2
     variance = rounds**2 * variance_below(tree_noise(epsilon=epsilon, delta=delta, leaves=3))
     once = gaussian(variance)
     twice = gaussian_mechanism(sensitivity_squared=rounds**2 * SQUARES, variance=variance)
-    claim = ApproxDP(epsilon=epsilon, delta=delta, view=EVERYBODY_ELSE, unit=Unit.USER)
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=EVERYBODY_ELSE)
     sites = [
         Site("statistics/level 0", touches=rounds, mechanism=once),
         Site("statistics/level 1", mechanism=twice),
@@ -291,6 +297,7 @@ def several_rounds(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
         once,
         batch=1,
         users=2,
+        data=declared_users(2),
         schedule=lambda users: [0, 0, 1],
         proof=billboard(nodes, actions="the prefix sums and the users' own contexts"),
     )

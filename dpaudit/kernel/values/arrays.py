@@ -11,6 +11,7 @@ from typing import Any
 
 from dpaudit.kernel.values.elementwise import Rule, certain, in_int64
 from dpaudit.kernel.values.expressions import clipped_span, polynomial
+from dpaudit.kernel.values.guards import masked
 from dpaudit.kernel.values.info import (
     Constants,
     End,
@@ -176,7 +177,7 @@ def summed(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, A
         all(type(a) is int and 0 <= a < len(i.shape) for a in axes) and len(set(axes)) == len(axes),
         "axis is out of range or repeated",
     )
-    found = _sum(s, i, axes)
+    found = _sum(s, replace(i, guard=masked(i, ids[0])), axes)
     if found.shape == () and not i.records and set(axes) == set(range(len(i.shape))):
         found = replace(found, facts={"sum_of": ids[0]})
     return in_int64(s, found)
@@ -216,6 +217,9 @@ def _sum(s: Setting, i: Info, axes: tuple[int, ...]) -> Info:
         changed = replace(
             found, change1=times(g, i.change1), change2=times(g * g, i.change2), change=times(g, i.change)
         )
+        if nonnegative(s, i) and i.norm1 is not None and not rest:
+            # A changed row v becomes v', and both are >= 0: the changes up add up to at most |v'|_1.
+            changed = replace(changed, facts={"sides": times(g, i.norm1)})
         return fit(s, replace(changed, low=_scaled(n, i.low), high=_scaled(n, i.high)))
     top = magnitude(s, i)
     rises = nonnegative(s, i)
@@ -371,6 +375,7 @@ def reshape(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
             not s.length_is_private or shape[:records] == i.shape[: i.records],
             "the axis of records cannot be reshaped: the number of records is private",
         )
+        i = replace(i, guard=masked(i, ids[0]))
     one = i.entries == 1 and _product(shape[records:]) == 1
     facts = i.facts if one and records == i.records else {}
     aligned = i.aligned if shape[:records] == i.shape[: i.records] else (i.aligned, shape[:records])
@@ -595,10 +600,9 @@ def matrix(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, A
         "a matrix product requires a constant matrix",
     )
     r, k = int(m.shape[0]), int(m.shape[1])  # type: ignore[arg-type]
-    need(
-        "f" in (m.kind, v.kind),
-        "a matrix product of integers or Booleans is not supported (convert one operand to float)",
-    )
+    kinds = {m.kind, v.kind}
+    need(kinds != {"b"}, "a matrix product of Booleans is not supported (convert one operand to float)")
+    kind = "f" if "f" in kinds else "i"  # a final int64 in range is right, even if partial sums overflow
     column1, column2, row1, largest = _matrix_norms(values or Constants((), 1), r, k)
     top = magnitude(s, v)
     vector = bool(p["vector"])  # then the result has no axis for the rows of M
@@ -615,11 +619,11 @@ def matrix(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, A
         )
         g = s.group
         high = times(row1, top)
-        return fit(
+        whole = fit(
             s,
             Info(
                 shape=out,
-                kind="f",
+                kind=kind,
                 support=v.support,
                 guard=v.guard,
                 low=None if high is None else -high,
@@ -629,12 +633,13 @@ def matrix(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, A
                 change=times(g * largest, v.change),
             ),
         )
+        return in_int64(s, whole)
     need(len(v.shape) == v.records + 1 and v.shape[-1] == k, "the sizes of a matrix product do not match")
     high = s.smallest(times(row1, top), times(largest, v.norm1))
     found = replace(
         v,
         shape=(*v.shape[: v.records], *out),
-        kind="f",
+        kind=kind,
         python=False,
         low=None if high is None else -high,
         high=high,
@@ -647,7 +652,38 @@ def matrix(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, A
         facts={},
         values=None,
     )
-    return fit(s, found)
+    sides = v.facts.get("sides")
+    if sides is not None and values is not None and r * k * k <= MOST_COMPARED:
+        apart1, apart2, apart = _distances(values, r, k)
+        found = replace(
+            found,
+            change1=s.smallest(found.change1, times(apart1, sides)),
+            change2=s.smallest(found.change2, times(apart2, sides, sides)),
+            change=s.smallest(found.change, times(apart, sides)),
+        )
+    return in_int64(s, fit(s, found))
+
+
+#: Larger matrices are bounded by their norms only.
+MOST_COMPARED = 2_000_000
+
+
+def _distances(values: Constants, r: int, k: int) -> tuple[Fraction, Fraction, Fraction]:
+    """Return the largest L1, squared L2 and largest-entry distance of two columns, or of a column and 0.
+
+    Let u be a change whose positive parts, and whose negative parts, add up to at most P (``sides``). Then
+    u = P (a - b) with a, b >= 0 and sums of at most 1, and a weight for the zero column fills each sum up to
+    1. So M u = P sum a_i b_j (m_i - m_j), an average of differences of columns, and every norm of M u is at
+    most P times the largest distance.
+    """
+    columns = [values.numerators[j::k] for j in range(k)] + [(0,) * r]
+    found = [0, 0, 0]
+    for one, other in itertools.combinations(columns, 2):
+        gaps = [abs(a - b) for a, b in zip(one, other, strict=True)]
+        sizes = (sum(gaps), sum(map(mul, gaps, gaps)), max(gaps, default=0))
+        found = [max(pair) for pair in zip(found, sizes, strict=True)]
+    over = values.over
+    return Fraction(found[0], over), Fraction(found[1], over**2), Fraction(found[2], over)
 
 
 def _matrix_norms(values: Constants, r: int, k: int) -> tuple[Fraction, Fraction, Fraction, Fraction]:
@@ -838,17 +874,18 @@ def place_of_largest(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: d
 
 
 def variance(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Bound a variance of n values in an interval of width w when one of them is replaced.
+    """Bound the variance over n records of each column in an interval of width w when one is replaced.
 
-    It changes by at most w^2 (n - 1) / n^2, or by w^2 / n with ``ddof=1``.
+    The variance of one column changes by at most w^2 (n - 1) / n^2, or by w^2 / n with ``ddof=1``. ``fit``
+    adds up the changes of several columns.
     """
     [i] = infos
     plain = (
-        i.records == 1 and len(i.shape) == 1 and s.group == 1 and s.adjacency in ("replace-one", "zero-out")
+        i.records == 1 and len(i.shape) <= 2 and s.group == 1 and s.adjacency in ("replace-one", "zero-out")
     )
     need(
         plain and i.low is not None and i.high is not None,
-        "np.var requires a vector of bounded data, replace-one or zero-out adjacency, and group=1",
+        "np.var requires bounded numbers or rows, replace-one or zero-out adjacency, and group=1",
     )
     need(i.kind == "f" and p["ddof"] in (0, 1), "np.var requires float64 and ddof 0 or 1")
     n = Poly.of(i.shape[0])
@@ -858,13 +895,13 @@ def variance(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
     by = inverse or ONE
     change = width * width * by if p["ddof"] else width * width * (n - 1) * by * by
     found = Info(
-        shape=(),
+        shape=i.shape[1:],
         kind="f",
         low=ZERO,
         high=width * width,
-        change1=change,
+        change1=None,
         change=change,
-        change2=change * change,
+        change2=None,
         support=i.support,
     )
     return fit(s, found)

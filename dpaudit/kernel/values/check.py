@@ -28,6 +28,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.kernel import program_t0
+from dpaudit.kernel.values.amplified import AMPLIFIED
 from dpaudit.kernel.values.channels import session_part
 from dpaudit.kernel.values.claim import PROOF, run
 from dpaudit.kernel.values.costs import Cost, maximal
@@ -58,7 +59,7 @@ MAX_NODES = 200_000
 EVENT = re.compile(r"(draw|hidden|release|channel|ask) (\d{1,9})(?: (\d{1,9}))?", re.ASCII)
 HUGE = re.compile(r"\s*[-+]?[\d_.]*[eE][-+]?[\d_]{4,}\s*", re.ASCII)
 #: The laws of releases whose randomness is not a recorded draw.
-WITHOUT_DRAW = ("choice", "response", "bernoulli", "table", "k-ary", "reveal")
+WITHOUT_DRAW = ("choice", "response", "bernoulli", "table", "k-ary", "reveal", *AMPLIFIED)
 SYMBOL = re.compile(r"x(\d{1,9})", re.ASCII)
 
 

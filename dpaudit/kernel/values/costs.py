@@ -35,6 +35,10 @@ from dpaudit.kernel.kernel_t0 import Guarantee, Parameters, Setting, need
 __all__ = ["Cost", "guarantees", "maximal", "mechanism", "total_of"]
 
 
+#: The grid of losses on which the parts of one cost are composed (``certpld``).
+GRID = {"step": "1/1000", "bits": "128", "tail": "70"}
+
+
 class Cost(NamedTuple):
     """What the releases of one path cost a record.
 
@@ -109,13 +113,29 @@ def _guarantee(cost: Cost, setting: Setting, gaussian: bool) -> Guarantee:
     from dpaudit.kernel.check import derive_in
     from dpaudit.kernel.t2.rules import T2
 
-    premises = [derive_in(json.loads(text), setting) for text in cost.mechanisms]
+    copies = Counter(cost.mechanisms)
+    premises = [derive_in(json.loads(text), setting) for text in copies]
+    times = [*copies.values()]
     if cost.epsilon:
         premises.append(Guarantee(pure=cost.epsilon))
     if cost.rho:
         premises.append(Guarantee(gdp_squared=2 * cost.rho) if gaussian else Guarantee(rho=cost.rho))
-    once = Parameters({"times": ["1"] * len(premises)}, rule="sequential")
+    times += [1] * (len(premises) - len(times))
+    parameters: dict[str, Any] = {"times": [str(count) for count in times]}
+    if all(map(_has_pair, premises)):  # products of dominating pairs are tighter than sums of bounds
+        parameters["grid"] = GRID
+    once = Parameters(parameters, rule="sequential")
     found = T2.rules["sequential"].derive(once, tuple(premises), setting)
     assumed = [text for premise in premises for text in premise.assumptions]
     need(not assumed, f"a proof cannot assume that {'; '.join(assumed)}.")
     return found
+
+
+def _has_pair(guarantee: Guarantee) -> bool:
+    """Return whether a part has a dominating pair that is not computed from its bound on delta."""
+    from dpaudit.kernel.t1.tier import curves_of
+
+    curves = curves_of(guarantee)
+    if curves.pair is not None or curves.directed is not None:
+        return True
+    return curves.profile is None and (guarantee.gdp_squared is not None or guarantee.pure is not None)

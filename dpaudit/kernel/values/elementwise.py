@@ -10,8 +10,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.kernel.values.guards import both, guard_of, masked
 from dpaudit.kernel.values.info import (
-    Guard,
+    Guards,
     Info,
     Setting,
     Support,
@@ -176,7 +177,7 @@ def in_int64(s: Setting, info: Info) -> Info:
     return info
 
 
-def _common_guard(infos: Sequence[Info]) -> Guard | None:
+def _common_guard(infos: Sequence[Info]) -> Guards | None:
     guards = {info.guard for info in infos if info.private}
     return guards.pop() if len(guards) == 1 else None
 
@@ -311,7 +312,7 @@ def multiply(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
     low, high = _product_range(s, a, b, top_a, top_b)
     guard = _common_guard(infos)
     if frame.records:
-        guard = next((info.guard for info in infos if info.guard), None)  # 0 times anything finite is 0
+        guard = both(masked(infos[0], ids[0]), masked(infos[1], ids[1]))  # 0 times anything finite is 0
     found = replace(
         frame,
         kind=promoted(infos),
@@ -470,12 +471,20 @@ def where(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, An
         if infos[1].shape == frame.shape:
             for node, op, number in limits:
                 a = _limited(s, a, op, number) if node == ids[1] else a
-        if infos[2].shape == frame.shape and len(limits) == 1:  # where a conjunction fails, any part may hold
-            [(node, op, number)] = limits
+        if infos[2].shape == frame.shape and "exactly" in infos[0].facts:  # not for a part of a conjunction
+            node, op, number = infos[0].facts["exactly"]
             b = _limited(s, b, OPPOSITE[op], number) if node == ids[2] else b
     low, high = _hull(s, (a, b))
     python = p.get("python", False) is True and all(info.python for info in infos[1:])
     found = replace(frame, python=python, kind=promoted(infos[1:], logic=True), low=low, high=high)
+    if q.private and not a.private and not b.private and low is not None and high is not None:
+        # An entry changes only if its condition does, and then by at most the width of the hull.
+        found = replace(
+            found,
+            change1=times(high - low, q.change1),
+            change2=times(high - low, high - low, q.change1),
+            facts={"moved": q.change1},
+        )
     if not q.private:
         one = infos[0].shape == ()  # all entries have the same condition
         found = replace(
@@ -489,18 +498,29 @@ def where(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, An
     if not frame.records:
         return fit(s, replace(found, guard=_common_guard(infos)))
     if zero:
-        found = replace(found, guard=infos[0].guard or infos[1].guard, norm1=a.norm1, norm2=a.norm2)
+        guard = both(masked(infos[0], ids[0]), masked(infos[1], ids[1]))
+        found = replace(found, guard=guard, norm1=a.norm1, norm2=a.norm2)
     return fit(s, found)
 
 
 #: The comparison that holds where another does not.
-OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+OPPOSITE = {"lt": "ge", "ge": "lt", "gt": "le", "le": "gt", "eq": "ne", "ne": "eq"}
+
+
+def _of_comparison(node: int, op: str, number: Fraction) -> dict[str, Any]:
+    """Return the facts of Booleans that hold exactly where entries of a node compare so with a number."""
+    fact = (node, op, number)
+    return {"exactly": fact, "limits": (fact,)}
 
 
 def _limited(s: Setting, info: Info, op: str, number: Fraction) -> Info:
     """Return the entries for which the comparison with the number holds."""
+    if op == "ne":
+        return info
+    if op in ("lt", "le", "eq"):
+        info = replace(info, high=s.smallest(info.high, Poly.of(number)))
     if op in ("lt", "le"):
-        return replace(info, high=s.smallest(info.high, Poly.of(number)))
+        return info
     below = s.smallest(*(-low for low in (info.low, Poly.of(number)) if low is not None))
     return replace(info, low=None if below is None else -below)
 
@@ -544,7 +564,8 @@ def logical_and(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[s
     """Bound the logical and of Booleans."""
     need(all(info.kind == "b" for info in infos), "& requires Booleans")
     frame, _ = together(s, infos)
-    guard = _both(infos[0].guard, infos[1].guard) if frame.records else _common_guard(infos)
+    masks = [masked(info, node) for info, node in zip(infos, ids, strict=True)]
+    guard = both(*masks) if frame.records else _common_guard(infos)
     limits = tuple(
         limit for info in infos if info.shape == frame.shape for limit in info.facts.get("limits", ())
     )
@@ -566,21 +587,17 @@ def logical_not(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[s
     """Bound the logical negation of Booleans."""
     need(infos[0].kind == "b", "~ requires Booleans")
     i = infos[0]
+    facts: dict[str, Any] = {}
     guard = None if i.records else i.guard
+    if "exactly" in i.facts:
+        node, op, number = i.facts["exactly"]
+        facts = _of_comparison(node, OPPOSITE[op], number)
+    if i.records == len(i.shape) == 1:  # a row of the result is 0 unless the row of the operand is
+        guard = guard_of(ids[0], "eq", Fraction(0))
+        guard = both(guard, guard_of(*facts["exactly"])) if facts else guard
     known = certain(i)
-    found = replace(i, norm1=None, norm2=None, rises=False, guard=guard, facts={}, values=None)
+    found = replace(i, norm1=None, norm2=None, rises=False, guard=guard, facts=facts, values=None)
     return _truth(s, found, None if known is None else not known)
-
-
-def _both(a: Guard | None, b: Guard | None) -> Guard | None:
-    """Return a guard for a row that is 0 where either is: the intersection if both guard the same node."""
-    if a is None or b is None or a[0] != b[0]:
-        return a or b
-    lows = [(end, opened) for end, opened in ((a[1], a[3]), (b[1], b[3])) if end is not None]
-    highs = [(end, not opened) for end, opened in ((a[2], a[4]), (b[2], b[4])) if end is not None]
-    low, low_open = max(lows, default=(None, False))  # of equal ends, the open end wins
-    high, high_closed = min(highs, default=(None, True))
-    return (a[0], low, high, low_open, not high_closed)
 
 
 def compare(op: str) -> Rule:
@@ -592,14 +609,7 @@ def compare(op: str) -> Rule:
         found = replace(frame, guard=None if frame.records else _common_guard(infos))
         number = v.constant.number if v.constant is not None else None
         if frame.records and number is not None and v.shape == () and len(u.shape) == 1:
-            ends = {
-                "eq": (number, number, False, False),
-                "lt": (None, number, False, True),
-                "le": (None, number, False, False),
-                "gt": (number, None, True, False),
-                "ge": (number, None, False, False),
-            }.get(op)
-            found = replace(found, guard=None if ends is None else (ids[0], *ends))
+            found = replace(found, guard=guard_of(ids[0], op, number))
         for x, y in ((u, v), (v, u)):
             apart = y.values is not None and y.values.distinct and y.shape == frame.shape[-1:]
             one = (
@@ -607,8 +617,8 @@ def compare(op: str) -> Rule:
             )
             if op == "eq" and apart and one:  # at most one of the distinct constants is equal in a row
                 found = replace(found, norm1=ONE, norm2=ONE)
-        if number is not None and u.shape == frame.shape and op in OPPOSITE:
-            found = replace(found, facts={"limits": ((ids[0], op, number),)})
+        if number is not None and u.shape == frame.shape:
+            found = replace(found, facts=_of_comparison(ids[0], op, number))
         return _truth(s, found, _decided(s, op, u, v))
 
     return rule
@@ -831,8 +841,8 @@ def as_kind(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
     """Convert numbers to float64, or Booleans to int64. The values stay the same, and so do facts on them."""
     [i], kind = infos, p["kind"]
     need(kind == "f" or (kind == "i" and i.kind in "bi"), "a cast must keep all values")
-    facts = {**i.facts, **whole(i)}
-    return in_int64(s, replace(i, kind=kind, python=bool(p.get("python", i.python)), facts=facts))
+    python, facts = bool(p.get("python", i.python)), {**i.facts, **whole(i)}
+    return in_int64(s, replace(i, kind=kind, python=python, facts=facts, guard=masked(i, ids[0])))
 
 
 def modulo(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:

@@ -31,6 +31,7 @@ __all__ = [
     "Constants",
     "End",
     "Guard",
+    "Guards",
     "Info",
     "RefusedStepError",
     "Setting",
@@ -45,10 +46,11 @@ __all__ = [
     "whole",
 ]
 
-#: (node, low, high, low is open, high is open). The value changes only if the node's value for the changed
-#: record is in the interval, before or after the change. A row of a row-local value is 0 unless its record's
-#: value is in the interval.
-Guard = tuple[int, Fraction | None, Fraction | None, bool, bool]
+#: (node, low, high, low is open, high is open, excluded numbers). The value changes only if the node's value
+#: for the changed record is in the interval, before or after the change. A row of a row-local value is 0
+#: unless its record's value is in the interval. ``guards`` states this for several guards at once.
+Guard = tuple[int, Fraction | None, Fraction | None, bool, bool, tuple[Fraction, ...]]
+Guards = tuple[Guard, ...]
 
 
 class RefusedStepError(Exception):
@@ -154,8 +156,10 @@ class Info:
     ``kind`` is ``b``, ``i`` or ``f`` for bool, int64 and float64. ``python`` marks a Python number, as
     opposed to a numpy number. ``rises`` states that under add-remove, no entry decreases when a record is
     added. ``facts`` holds relations to other nodes (``low``: v >= k |u|_p, ``inverse``: 0 <= v <= c / |u|_p,
-    and ``exp``, ``centred``, ``entry``, ``sum_of``, ``softmax``). The fact ``whole`` states that every entry
-    of a float64 is an integer. ``values`` holds the entries of a constant
+    ``exactly``: Booleans that hold exactly where a node compares so with a number, ``moved``: the number of
+    entries that change, ``sides``: the largest sum of the positive parts, and of the negative parts, of a
+    change, and ``exp``, ``centred``, ``entry``, ``sum_of``, ``softmax``). The fact
+    ``whole`` states that every entry of a float64 is an integer. ``values`` holds the entries of a constant
     in row-major order.
     """
 
@@ -173,7 +177,7 @@ class Info:
     rises: bool = False
     support: Support = ()
     aligned: Any = None
-    guard: Guard | None = None
+    guard: Guards | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     values: Constants | None = None
 
@@ -242,19 +246,24 @@ def fit(s: Setting, info: Info) -> Info:
 
 
 def flat(s: Setting, info: Info) -> Info:
-    """Return a row-local value as one array, in which only the rows of the changed records differ."""
+    """Return a row-local value as one array, in which only the rows of the changed records differ.
+
+    The L1 norm of an array is the sum of the L1 norms of its rows. The same holds for squared L2 norms.
+    """
     if not info.records:
         return info
     need(not s.length_is_private, "records whose number is private cannot be used as one array")
-    g = s.group
+    g, count = s.group, ONE
+    for extent in info.shape[: info.records]:
+        count = count * Poly.of(extent)
     plain = replace(
         info,
         records=0,
         aligned=None,
         change1=times(g, info.change1),
         change2=times(g, info.change2),
-        norm1=None,
-        norm2=None,
+        norm1=times(count, info.norm1),
+        norm2=times(count, info.norm2),
         guard=None,
         facts={},
     )

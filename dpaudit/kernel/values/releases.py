@@ -1,25 +1,26 @@
 """Compute the largest cost of the releases of one path for any record, as a pure epsilon and a rho.
 
 A release is an object. ``law`` names the distribution (laplace, discrete-laplace, gaussian,
-discrete-gaussian, argmax, choice, response, bernoulli, table, k-ary, or one of ``shares``), and ``node`` is
-the released step. The other keys depend on the distribution. ``draw`` is the number of the noise draw on the
-path. ``entry`` is the position in it, or ``None`` for the whole draw. ``factor`` multiplies the noise. The
-law ``reveal`` marks a private value that is revealed without noise to the audience ``to``, which must be
-outside the view (see ``views``).
+discrete-gaussian, argmax, choice, response, bernoulli, table, k-ary, or one of ``shares`` or ``amplified``),
+and ``node`` is the released step. The other keys depend on the distribution. ``draw`` is the number of the
+noise draw on the path. ``entry`` is the position in it, or ``None`` for the whole draw. ``factor`` multiplies
+the noise. The law ``reveal`` marks a private value that is revealed without noise to the audience ``to``,
+which must be outside the view (see ``views``).
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, cast
 
+from dpaudit.kernel.values.amplified import AMPLIFIED, amplified_cost
 from dpaudit.kernel.values.costs import Cost, maximal, total_of
 from dpaudit.kernel.values.expressions import polynomial
-from dpaudit.kernel.values.info import Guard, Info, Setting, Support, disjoint, flat, magnitude, need
+from dpaudit.kernel.values.guards import affected_sets
+from dpaudit.kernel.values.info import Guards, Info, Setting, Support, disjoint, flat, magnitude, need
 from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, times
 from dpaudit.kernel.values.shares import share_cost
 from dpaudit.kernel.values.tables import k_ary_cost, table_ratio
@@ -48,7 +49,7 @@ class Part:
 
     cost: Cost
     support: Support
-    guard: Guard | None
+    guard: Guards | None
 
 
 def log_above(ratio: Fraction) -> Fraction:
@@ -69,6 +70,9 @@ def cost_of(
     entries: dict[tuple[str, int], list[tuple[int, Poly, Info]]] = {}
     for release in releases:
         distribution, info = release["law"], _released(infos, release)
+        if distribution in AMPLIFIED:
+            found.append(Part(*amplified_cost(s, infos, release), None))
+            continue
         if distribution == "reveal":
             _require_unseen(s, info, release)
             continue
@@ -262,8 +266,9 @@ def _response(s: Setting, info: Info, release: dict[str, Any]) -> Part:
     Otherwise a bit is flipped, or a number below ``among`` is replaced by a uniform one. Each entry of a
     changed record costs the logarithm of the largest probability ratio.
     """
+    rows = info.records == 1
     need(
-        info.records == 1 and not s.length_is_private,
+        not info.records or (rows and not s.length_is_private),
         "randomised response requires records whose number is public",
     )
     need(info.kind in "bi", "randomised response requires integers or Booleans")
@@ -284,9 +289,16 @@ def _response(s: Setting, info: Info, release: dict[str, Any]) -> Part:
         best, least = p + (1 - p) / among, (1 - p) / among
     need(0 <= p <= 1 and least > 0, "every answer of a randomised response must have a positive probability")
     each = log_above(best / least)
-    count = info.entries.number
+    # Entries are integers, so an entry that changes adds at least 1 to the L1 norm of the change.
+    count = _least(info.entries.number, s.largest(info.change1))
     need(count is not None, "randomised response requires rows of known length")
-    return Part(Cost(each * (count or 0) * s.group), info.support, None)
+    return Part(Cost(each * (count or 0) * (s.group if rows else 1)), info.support, None)
+
+
+def _least(*numbers: Fraction | None) -> Fraction | None:
+    """Return the largest integer below all known bounds on a count, or None without a bound."""
+    known = [Fraction(number.numerator // number.denominator) for number in numbers if number is not None]
+    return min(known, default=None)
 
 
 def _bernoulli(s: Setting, info: Info) -> Part:
@@ -300,7 +312,8 @@ def _bernoulli(s: Setting, info: Info) -> Part:
         "coins with private probabilities require a public number of records",
     )
     low = None if info.low is None else s.largest(-info.low)
-    high, change, count = s.largest(info.high), s.largest(info.change), info.entries.number
+    high, change = s.largest(info.high), s.largest(info.change)
+    count = _least(info.entries.number, s.largest(info.facts.get("moved")))
     need(
         low is not None and high is not None and count is not None,
         "a private probability must be bounded (clip it)",
@@ -394,32 +407,13 @@ def _affects(part: Part, place: int) -> bool:
 def _by_value(s: Setting, members: Sequence[Part]) -> set[Cost]:
     """Return the possible total costs over the values of the changed record.
 
-    Releases guarded by the most common node are charged if the record's value there is in their interval
-    before or after the change. Under add-remove there is only one value. Other releases are always charged.
+    A guarded release is charged if the record is in its guards before or after the change. Under add-remove
+    there is only one side.
     """
-    nodes = [part.guard[0] for part in members if part.guard]
-    pivot = max(sorted(set(nodes)), key=nodes.count) if nodes else None
-    guarded = [part for part in members if part.guard and part.guard[0] == pivot]
-    always = [part for part in members if not (part.guard and part.guard[0] == pivot)]
     if s.group != 1:
-        return {total_of(part.cost for part in [*always, *guarded])}
-    ends = sorted({end for part in guarded for end in (part.guard or ())[1:3] if end is not None})
-    points = [*ends, *((a + b) / 2 for a, b in itertools.pairwise(ends))]
-    points += [ends[0] - 1, ends[-1] + 1] if ends else [Fraction(0)]
-    hit = {
-        frozenset(k for k, part in enumerate(guarded) if part.guard and _inside(part.guard, y))
-        for y in points
-    }
-    single = s.length_is_private
-    pairs = hit if single else {a | b for a in hit for b in hit}
-    return {total_of(part.cost for part in [*always, *(guarded[k] for k in on)]) for on in pairs}
-
-
-def _inside(guard: Guard, value: Fraction) -> bool:
-    _, low, high, low_open, high_open = guard
-    below = low is None or value > low or (value == low and not low_open)
-    above = high is None or value < high or (value == high and not high_open)
-    return below and above
+        return {total_of(part.cost for part in members)}
+    sets = affected_sets([part.guard for part in members], single=s.length_is_private)
+    return {total_of(members[k].cost for k in sorted(on)) for on in sets}
 
 
 def drawn_of(s: Setting, distribution: str, scale: Any, shape: tuple[int | Poly, ...]) -> Drawn:

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from dpaudit.core import exact
+from dpaudit.prover.values import flips, products, vectors
 from dpaudit.prover.values import numpy_rules as rules
-from dpaudit.prover.values import vectors
 from dpaudit.prover.values.functions import ACCEPTED, METHODS, Accepted, Rule, signature_of
 from dpaudit.prover.values.matrices import shape_value
 from dpaudit.prover.values.operations import (
+    LATER,
     binary,
     content,
     unary,
@@ -57,7 +58,9 @@ def _register(
         ACCEPTED[id(function)] = found
 
 
-for _name, _op in {"negative": "neg", "square": "square", "sign": "sign", "absolute": "abs"}.items():
+_register("absolute", flips.absolute_rule, "x1", shape="same", noise=True)
+LATER["absolute"] = rules.elementwise_rule("abs")
+for _name, _op in {"negative": "neg", "square": "square", "sign": "sign"}.items():
     _register(_name, rules.elementwise_rule(_op), "x1", shape="same")
 for _name, _op in {
     "exp": "exp",
@@ -171,10 +174,17 @@ _register(
     " vstack tile repeat flip roll cross trace log1p expm1 log2 log10 cbrt sinh cosh tan arcsin arccos"
     " mod remainder floor_divide ceil isfinite isnan nan_to_num linalg.cholesky"
     " linalg.det linalg.lstsq linalg.svd linalg.eigvalsh linalg.qr linalg.matrix_rank linalg.slogdet"
-    " linalg.eigh histogram_bin_edges unique argpartition einsum squeeze expand_dims swapaxes"
+    " linalg.eigh histogram_bin_edges unique argpartition squeeze expand_dims swapaxes"
     " transpose broadcast_to atleast_1d atleast_2d allclose array_equal meshgrid geomspace logspace interp"
     " convolve kron hypot arctan2 float_power fabs deg2rad exp2",
     spec="*arguments, **options",
+)
+_register("einsum", products.einsum_rule, "subscripts operands", spec="subscripts, *operands, **options")
+_register(
+    "histogram2d",
+    products.histogram2d_rule,
+    "x y bins range",
+    spec="x, y, bins=10, range=None, density=None, weights=None",
 )
 _register("outer", vectors.outer_rule, "a b", spec="a, b, out=None")
 _register(
@@ -204,7 +214,7 @@ _of_math("fabs", rules.math_fabs_rule, "x", spec="x, /", kind="f")
 _of_python = partial(_register, home=builtins, prefix="")
 _of_python("float", rules.python_number_rule("f"), "x", spec="x=0, /", shape="number", kind="f", noise=True)
 _of_python("int", rules.python_number_rule("i"), "x", spec="x=0, /", shape="number", kind="i")
-_of_python("abs", lambda run, x: unary(run, "abs", x), "x", spec="x, /", shape="same")
+_of_python("abs", lambda run, x: unary(run, "abs", x), "x", spec="x, /", shape="same", noise=True)
 _of_python("round", rules.python_round_rule, "number ndigits", spec="number, ndigits=None", shape="number")
 _of_python("divmod pow ord chr bin hex", spec="*arguments")
 

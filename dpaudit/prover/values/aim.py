@@ -193,8 +193,8 @@ def _numbers(record: Record) -> list[float]:
     """Return the ends and midpoints of the intervals in which a record affects a value."""
     found: list[float] = []
     for info in record.infos:
-        if info.guard is not None:
-            ends = [float(end) for end in info.guard[1:3] if end is not None]
+        for guard in info.guard or ():
+            ends = [float(end) for end in (*guard[1:3], *guard[5]) if end is not None]
             found += [sum(ends) / len(ends), *ends] if ends else []
     return list(dict.fromkeys(found))[:MAX_NUMBERS]
 

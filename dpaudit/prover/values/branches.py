@@ -242,7 +242,7 @@ class Branches(BuiltinFunctions):
             owner = content(inner.value)
             plain = isinstance(owner, list | tuple | dict | str) and inner.name in METHODS
             # Other symbols have methods with effects: sessions, generators, coins.
-            pure = plain or isinstance(owner, np.ndarray | Private | Public | Filtered | Entries | FRAMES)
+            pure = plain or isinstance(owner, (np.ndarray, Private, Public, Filtered, Entries, *FRAMES))
         if not pure:
             self.run.refuse("a branch on a private condition calls a function that does more than compute")
         if isinstance(inner, Named) and "key" in options:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpaudit.core.errors import CodedError
 from dpaudit.prover.values.aggregates import make_image, make_wrapped
+from dpaudit.prover.values.amplification import make_subsample
 from dpaudit.prover.values.audiences import user_of
 from dpaudit.prover.values.channels import make_channel
 from dpaudit.prover.values.containers import Containers
@@ -84,6 +85,9 @@ class BuiltinFunctions(Containers):
         if name == "tabulated":
             require_own(run, named.real)
             return make_tabulated(run, named.real, arguments, options)
+        if name == "subsample":
+            require_own(run, named.real)
+            return make_subsample(run, arguments, options)
         if name == "selection":
             return make_selection(run, arguments, options)
         if name == "default_rng":

@@ -13,15 +13,17 @@ from dpaudit.core import views
 from dpaudit.prover.values.accepted import ACCEPTED, METHODS
 from dpaudit.prover.values.aggregates import aggregate
 from dpaudit.prover.values.channels import Session, ask, call_kernel, open_channel
+from dpaudit.prover.values.chosen import chosen_distribution
 from dpaudit.prover.values.frames import FRAMES, frame_attribute, frame_item, frame_method
 from dpaudit.prover.values.functions import Accepted, call_accepted
-from dpaudit.prover.values.joins import JOINED
+from dpaudit.prover.values.joins import JOINED, is_private
 from dpaudit.prover.values.matrices import index, shape_value
 from dpaudit.prover.values.operations import (
     _holds_noise,
     _settled,
     binary,
     content,
+    expression_of,
     function_of,
     is_plain,
     is_python_number,
@@ -67,7 +69,19 @@ from dpaudit.prover.values.values import (
 
 __all__ = ["Containers"]
 
+#: The number of results of numpy functions that return a tuple for one argument.
+RESULTS = {"np.linalg.eigh": 2, "np.linalg.qr": 2, "np.linalg.slogdet": 2, "np.linalg.svd": 3}
 LIST_METHODS = ("append", "extend", "insert", "pop", "remove", "copy", "clear", "reverse")
+#: The methods of public Python integers.
+OF_INTEGERS = ("bit_length", "bit_count")
+
+
+def _parts_of(inner: Any) -> int:
+    """Return the number of results of a function of one outcome that returns a tuple, or 0."""
+    expression: Any = inner.expression if isinstance(inner, Public) else ()
+    if len(expression) != 3 or expression[0] != "function":
+        return 0
+    return RESULTS.get(expression[1], 0)
 
 
 class Containers(Places):
@@ -149,6 +163,10 @@ class Containers(Places):
         shape = shape_of(value)
         if isinstance(content(value), Private) and content(value).info.records and run.s.length_is_private:
             run.refuse("a loop over a private number of records is not supported (use whole arrays)")
+        parts = _parts_of(content(value))
+        if parts:
+            yield from (self.item(value, k) for k in range(parts))
+            return
         if shape is None or not shape or not isinstance(shape[0], int):
             run.refuse("a loop over an array requires a fixed length (declare size=n, or use whole arrays)")
         for k in range(shape[0]):
@@ -166,6 +184,10 @@ class Containers(Places):
             raise ProgramRaisedError(IndexError(f"{type(inner).__name__} index out of range"))
         if isinstance(inner, np.generic | int | float | bool) or inner is None:
             self.run.refuse("a single number is indexed")
+        if type(inner) in (list, tuple):
+            found = chosen_distribution(self.run, inner, key, index)
+            if found is not None:
+                return found
         if isinstance(inner, FRAMES):
             return frame_item(self.run, value, key)
         return index(self.run, value, key)
@@ -191,6 +213,8 @@ class Containers(Places):
         if type(inner) is range and name in ("start", "stop", "step"):
             return getattr(inner, name)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
+            return Bound(inner, name)
+        if type(inner) is int and name in OF_INTEGERS:
             return Bound(inner, name)
         if isinstance(inner, Running) and name in ("send", "close"):
             return Bound(inner, name)
@@ -290,6 +314,8 @@ class Containers(Places):
             return frame_method(self.run, inner, name, arguments, options)
         if isinstance(inner, list | tuple | dict | str | set | frozenset):
             return self._container_method(inner, name, arguments, options)
+        if type(inner) is int and name in OF_INTEGERS:
+            return self.run.plain(getattr(inner, name), *arguments, **options)
         return self._array_method(value, name, arguments, options)
 
     def _of_randomness(self, inner: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
@@ -326,6 +352,24 @@ class Containers(Places):
         if kind is None or len(inner.shape or ()) != 1 or not isinstance(inner.shape[0], int):
             return call_accepted(run, METHODS["tolist"], [value], {})
         return [call_accepted(run, ACCEPTED[id(kind)], [item], {}) for item in self._rows(value)]
+
+    def _place_of_extreme(self, items: list[Any], value: Any) -> Any:
+        """Return the position of ``max(items)`` or ``min(items)`` among outcomes, or None for other values."""
+        run = self.run
+        items = [published(run, item) if _holds_noise(item) else item for item in items]
+        plain = all(shape_of(item) == () and not is_private(item) for item in items)
+        if not isinstance(content(value), Public) or not items or not plain:
+            return None
+        expressions = [expression_of(run, item) for item in items]
+        for name in ("maximum", "minimum"):  # as ``max`` builds them
+            best = expressions[0]
+            for one in expressions[1:]:
+                best = [name, best, one]
+            if best == content(value).expression:
+                return function_of(
+                    run, "index", lambda a, v: a.index(v), items, value, shape=(), kind="i", python=True
+                )
+        return None
 
     def _container_method(self, inner: Any, name: str, arguments: list[Any], options: dict[str, Any]) -> Any:
         run = self.run
@@ -369,6 +413,10 @@ class Containers(Places):
             "title",
         ):
             return self._text_method(inner, name, arguments, options)
+        if type(inner) is list and name == "index" and len(arguments) == 1 and not options:
+            found = self._place_of_extreme(inner, arguments[0])
+            if found is not None:
+                return found
         if (
             type(inner) in (list, tuple)
             and name in ("index", "count")

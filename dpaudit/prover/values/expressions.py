@@ -9,6 +9,7 @@ from typing import Any
 from dpaudit.prover.values.branches import Branches
 from dpaudit.prover.values.joins import as_condition, is_private, join
 from dpaudit.prover.values.operations import (
+    LATER,
     content,
     function_of,
     is_plain,
@@ -25,7 +26,7 @@ from dpaudit.prover.values.scopes import (
     is_key,
 )
 from dpaudit.prover.values.sources import Source
-from dpaudit.prover.values.values import Named
+from dpaudit.prover.values.values import Coin, Named
 
 __all__ = ["Expressions"]
 
@@ -130,6 +131,17 @@ class Expressions(Branches):
         test = self._truthful(self.evaluate(node.test, scope))
         if is_private(test):
             return self.chosen(test, node, scope)
+        coin = content(test)
+        if (
+            isinstance(coin, Coin)
+            and not coin.uniform.used
+            and _is_simple(node.body)
+            and _is_simple(node.orelse)
+        ):
+            options = [self.evaluate(one, scope) for one in (node.body, node.orelse)]
+            found = LATER["coin choice"](self.run, coin, *options)
+            if found is not None:
+                return found
         return self.evaluate(node.body if truth(self.run, test) else node.orelse, scope)
 
     def _of_NamedExpr(self, node: ast.NamedExpr, scope: Scope) -> Any:
@@ -245,7 +257,7 @@ class Expressions(Branches):
         if isinstance(op, ast.Is | ast.IsNot):
             return self._identical(left, right) == isinstance(op, ast.Is)
         if isinstance(op, ast.In | ast.NotIn):
-            inside = content(right)
+            inside, left = content(right), self.run.whole.if_integer(self.run, content(left))
             if (
                 not is_plain(left)
                 or not is_plain(right)
@@ -317,3 +329,9 @@ def _counts_filtered(function: Any, node: ast.Call) -> bool:
     if function.name not in kinds or not isinstance(items, kinds[function.name]):
         return False
     return len(items.generators) == 1 and bool(items.generators[0].ifs) and not items.generators[0].is_async
+
+
+def _is_simple(node: ast.expr) -> bool:
+    """Return whether an expression has only names, constants and arithmetic, and so no side effects."""
+    kinds = (ast.Name, ast.Constant, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop, ast.expr_context)
+    return all(isinstance(part, kinds) for part in ast.walk(node))

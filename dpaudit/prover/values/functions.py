@@ -44,6 +44,7 @@ from dpaudit.prover.values.values import (
     Series,
     Symbol,
     Transposed,
+    Turned,
 )
 
 __all__ = [
@@ -268,7 +269,7 @@ def _array_of(run: Run, value: Any) -> Any:
 def is_noise(symbol: Any) -> bool:
     """Return whether a value still holds randomness that is not published."""
     symbol = _settled(symbol)
-    return isinstance(content(symbol), Noisy | Draw | Coin | Choice | Response)
+    return isinstance(content(symbol), Noisy | Draw | Coin | Choice | Response | Turned)
 
 
 def _outcomes(run: Run, value: Any) -> Any:
@@ -352,7 +353,7 @@ def _of_outcomes(run: Run, accepted: Accepted, arguments: list[Any], options: di
         kind = first.kind if isinstance(first, Public) else None
     if (
         kind is None
-        and accepted.name == "np.array"
+        and accepted.name in ("np.array", "np.stack")
         and not options
         and isinstance(arguments[0], list | tuple)
     ):

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpaudit.core import views
 from dpaudit.core.views import Principal
-from dpaudit.distributions import NoisyArgmax, WrappedMod
+from dpaudit.distributions import NoisyArgmax, RandomisedResponse, Shifted, SubsampledGaussianSum, WrappedMod
 from dpaudit.prover.values.accepted import ACCEPTED
 from dpaudit.prover.values.aggregates import IMAGES, Image
 from dpaudit.prover.values.channels import KERNELS, admitted
@@ -31,6 +31,7 @@ from dpaudit.prover.values.randomness import (
     make_distribution,
     make_family,
     require_own,
+    shifted,
 )
 from dpaudit.prover.values.run import Run
 from dpaudit.prover.values.scopes import (
@@ -52,7 +53,7 @@ from dpaudit.prover.values.scopes import (
     name_of,
 )
 from dpaudit.prover.values.sources import source_of
-from dpaudit.prover.values.tabulated import TABULATED
+from dpaudit.prover.values.tabulated import TABULATED, Tabulated
 from dpaudit.prover.values.values import (
     Array,
     Named,
@@ -75,6 +76,8 @@ class Parts:
         self.kept: list[Any] = []
         self.imports: dict[int, Any] = {}
         self.depth = 0
+        #: Values that may be arrays without dimensions, which += changes in place.
+        self.no_dimensions: dict[int, Any] = {}
         self.handling: list[Raised] = []  # the exceptions of the handlers that run now
         self.pure = 0  # the nesting of branches on private conditions, in which only pure code is followed
 
@@ -186,6 +189,8 @@ class Names(Parts):
         if kind in IMAGES:
             require_own(run, kind, value)
             return Image(value)
+        if value is SubsampledGaussianSum:
+            return Named("subsample", value)
         if value is WrappedMod:
             return Named("wrapped", value)
         if isinstance(value, type) and value in KERNELS:
@@ -194,6 +199,12 @@ class Names(Parts):
             return self._remember(value, admitted(run, value))
         if isinstance(value, type) and value in TABULATED:
             return Named("tabulated", value)
+        if kind is RandomisedResponse:
+            require_own(run, kind, value)
+            return Tabulated(kind, value.parameters())
+        if kind is Shifted and isinstance(value.offset, int | Fraction) and value.offset == int(value.offset):
+            require_own(run, kind, value)
+            return shifted(run, self.enter(value.base, what), [int(value.offset)], {})
         if value is NoisyArgmax:
             return Named("selection", value)
         if kind is Principal:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.kernel.values.polynomials import Poly
+from dpaudit.prover.values.flips import randomised_rule
 from dpaudit.prover.values.functions import (
     ACCEPTED,
     Rule,
@@ -32,7 +33,6 @@ from dpaudit.prover.values.samples import apply
 from dpaudit.prover.values.slices import part_of
 from dpaudit.prover.values.values import (
     Array,
-    Choice,
     Coin,
     Draw,
     Entries,
@@ -64,7 +64,6 @@ __all__ = [
     "each_rule",
     "elementwise_rule",
     "extreme_rule",
-    "flips_rule",
     "floats_rule",
     "histogram_rule",
     "kept_rule",
@@ -88,7 +87,6 @@ __all__ = [
     "python_number_rule",
     "python_round_rule",
     "quantile_rule",
-    "randomised_rule",
     "ravel_rule",
     "reduction_rule",
     "reshape_rule",
@@ -138,11 +136,14 @@ def square_root_rule(run: Run, x1: Any) -> Any:
 
     def rooted(value: Private) -> Private:
         op, ids, params = run.record.nodes[value.node]
+        keep = op == "reshape" and value.shape == (*run.record.infos[ids[0]].shape, 1)
+        if keep:
+            op, ids, params = run.record.nodes[ids[0]]
         if op == "sum" and run.record.nodes[ids[0]][0] == "square" and value.info.kind == "f":
             base = run.record.nodes[ids[0]][1][0]
             whole = run.record.infos[base]
             if len(whole.shape) == whole.records + 1 and list(params["axes"]) == [len(whole.shape) - 1]:
-                return run.step("norm", [Private(base, whole, run.samples[base])], {"p": "2", "keep": False})
+                return run.step("norm", [Private(base, whole, run.samples[base])], {"p": "2", "keep": keep})
         return run.step("sqrt", [as_float_rule(run, value)])
 
     return each_rule(run, x1, rooted)
@@ -251,55 +252,6 @@ def where_rule(run: Run, condition: Any, x: Any = None, y: Any = None) -> Any:
         run.refuse("np.where of a filtered array is not supported (use the mask as the condition)")
     parts = [published(run, one) if _holds_noise(one) else one for one in (condition, x, y)]
     return Array(run.step("where", parts))  # for scalars, numpy returns a zero-dimensional array
-
-
-def randomised_rule(run: Run, coin: Coin, x: Any, y: Any) -> Any:
-    """Follow ``np.where(coins, x, other)``, where ``other`` is 1 - x or ``rng.integers(k, size=n)``."""
-    base, other = content(x), content(y)
-    p = coin.p
-    if isinstance(base, Private) and isinstance(other, Private) and flips_rule(run, other, base):
-        base, other, p = other, base, 1 - p  # here a coin of 1 flips its bit
-    if (
-        not isinstance(base, Private)
-        or base.info.records != 1
-        or base.shape != coin.shape
-        or coin.uniform.used
-    ):
-        return run.refuse(
-            "randomised response requires exactly one unused coin for each entry of the records"
-        )
-    if isinstance(other, Private) and flips_rule(run, base, other):
-        among = None
-    elif isinstance(other, Choice) and not other.used and other.shape == base.shape and base.info.kind == "i":
-        other.used, among = True, other.limit
-    else:
-        return run.refuse(
-            "this form of randomised response is not supported (write np.where(rng.random(n) < p, d, other)"
-            " with other = 1 - d or other = rng.integers(k, size=n))"
-        )
-    coin.uniform.used = True
-    samples = [
-        (
-            apply(np.where, *[run.sample(one, side) for one in (coin, x, y)])
-            if among is None
-            else apply(np.where, coin.samples[side], run.sample(x, side), other.samples[side])
-        )
-        for side in run.worlds.sides
-    ]
-    return Array(Response(base, p, among, samples))
-
-
-def flips_rule(run: Run, bits: Private, other: Private) -> bool:
-    """Return whether the record shows that ``other`` is 1 - bits, or the negation of Boolean bits."""
-    nodes = run.record.nodes
-    op, ids, _ = nodes[other.node]
-    if op == "not":
-        return bool(ids == [bits.node])
-    if op != "sub" or ids[1] != bits.node:
-        return False
-    known = run.record.infos[ids[0]].values
-    one = known is not None and len(known.numerators) == 1 and known.low == 1
-    return one and bits.info.kind in "bi"
 
 
 def axes_rule(run: Run, info: Any, axis: Any) -> tuple[int, ...]:
@@ -792,11 +744,12 @@ def median_rule(run: Run, a: Any, axis: Any = None) -> Any:
 
 
 def var_rule(run: Run, a: Any, axis: Any = None, ddof: Any = 0) -> Any:
-    """Follow ``np.var`` of a vector."""
+    """Follow ``np.var`` of a vector, or of each column of a matrix."""
     value = run.lift(a)
-    if axis is not None or type(ddof) is not int:
-        run.refuse("np.var requires the default axis, and ddof 0 or 1")
-    return run.step("var", [value], {"ddof": ddof})
+    over = (0,) if len(value.shape) == 2 else (None, 0, -1)
+    if axis not in over or type(axis) is bool or type(ddof) is not int:
+        run.refuse("np.var requires the variance over the records, and ddof 0 or 1")
+    return run.value(run.step("var", [value], {"ddof": ddof}))
 
 
 def place_of_rule(largest: bool) -> Rule:

@@ -42,6 +42,7 @@ from dpaudit.prover.values.values import (
     Series,
     Symbol,
     Transposed,
+    Turned,
     Uniform,
 )
 
@@ -83,6 +84,8 @@ OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "or": operator.or_,
     "xor": operator.xor,
     "matmul": operator.matmul,
+    "lshift": operator.lshift,
+    "rshift": operator.rshift,
 }
 #: Matrix products, indexing, joined numbers and pandas. Their modules register them here, because they import
 #: this module.
@@ -97,7 +100,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "pos": operator.pos,
 }
 #: Built once, because every operation tests for these types.
-PUBLISHED_FIRST = (Coin, Choice, Response, Entries)
+PUBLISHED_FIRST = (Coin, Choice, Response, Entries, Turned)
 NO_ARITHMETIC = (Ranked, Condition, Transposed)
 NO_NUMBER = (str, bytes, list, tuple, dict, set, complex)
 FRAMES = (Frame, Series, Grouped, PerKey)
@@ -320,6 +323,8 @@ def published(run: Run, value: Any) -> Any:
         found = _bare(run, inner, None)
     elif isinstance(inner, Coin | Choice | Uniform):
         found = _open_coin(run, inner)
+    elif isinstance(inner, Turned):
+        found = content(LATER["published turned"](run, inner))
     elif isinstance(inner, Response):
         found = _answers(run, inner)
     elif isinstance(inner, Entries):
@@ -392,7 +397,7 @@ def _released(run: Run, noisy: Noisy) -> Any:
 
 
 def _holds_noise(value: Any) -> bool:
-    return isinstance(content(value), Noisy | Draw | Coin | Response | Choice | Uniform)
+    return isinstance(content(value), Noisy | Draw | Coin | Response | Choice | Uniform | Turned)
 
 
 def _times(run: Run, factor: Fraction, value: Any) -> Any:
@@ -443,7 +448,7 @@ def _answers(run: Run, response: Response) -> Public:
             shape=response.base.shape,
             kind=response.base.info.kind,
             samples=response.samples,
-            python=False,
+            python=response.base.info.python,
         )
     found: Public = response.released
     return found
@@ -602,6 +607,8 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
     x, y = content(a), content(b)
     if not isinstance(x, Symbol) and not isinstance(y, Symbol):
         return _plain_binary(run, op, a, b)
+    if op in ("lshift", "rshift"):
+        run.refuse("a shift of a private or released value is not supported (write x // 2**k, or x * 2**k)")
     for one in (x, y):
         if isinstance(one, Symbol):
             continue
@@ -629,6 +636,11 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
         and type(x) is not type(y)
     ):
         return _flipped(run, x, y)
+    found = LATER["modulo"](run, x, y) if op == "mod" and isinstance(x, Turned) else None
+    if found is None and isinstance(x, Coin | Choice | Private) and isinstance(y, Coin | Choice | Private):
+        found = LATER["turned"](run, op, x, y)
+    if found is not None:
+        return found
     if any(isinstance(one, PUBLISHED_FIRST) for one in (x, y)):
         return binary(
             run,
@@ -768,6 +780,8 @@ def _uniform(run: Run, op: str, x: Any, y: Any) -> Any:
         x, y, op = y, x, TURNED.get(op, op)
     if op in ("lt", "le", "gt", "ge") and isinstance(x, Uniform) and isinstance(y, Private):
         return _private_coins(run, op, x, y)
+    if op in ("lt", "le", "gt", "ge") and isinstance(y, Public | np.ndarray):
+        return binary(run, op, *(published(run, Array(x)), Array(y)))  # public chances make public coins
     if op not in ("lt", "le", "gt", "ge") or not isinstance(y, PLAIN) or not isinstance(x, Uniform):
         run.refuse(
             "uniform random numbers can only be compared with one constant or with private probabilities"
@@ -832,6 +846,9 @@ def unary(run: Run, op: str, value: Any) -> Any:
             run.refuse("~ of a Python Boolean is not supported (use np.logical_not)")
         found = inner if op == "pos" else run.step(op, [inner])
         return run.verify(run.value(found), UNARY[op], value)
+    flipped = LATER["distance"](run, inner) if op == "abs" and isinstance(inner, Turned) else None
+    if flipped is not None:
+        return flipped
     if _holds_noise(inner) or isinstance(inner, Entries):
         return unary(run, op, published(run, value))
     if not isinstance(inner, Public):
@@ -847,6 +864,9 @@ DECIDES = (
     "a branch depends on a private value (instead of if, while, and, or, not, write np.where, np.clip or a"
     " sum of comparisons such as (d > 0.5).sum())"
 )
+
+
+LATER["binary"], LATER["operators"] = binary, OPERATORS.__getitem__
 
 
 def truth(run: Run, value: Any) -> bool:

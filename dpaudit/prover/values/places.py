@@ -88,8 +88,9 @@ class Places(Names):
         inner = content(place)
         if id(inner) in self.frozen:
             self.run.refuse("the data, or a list or dict from outside the function, is modified")
+        if not isinstance(inner, Public):
+            key = self.run.whole.if_integer(self.run, content(key))
         if isinstance(inner, list | dict):
-            key = content(key)
             if (
                 isinstance(key, Symbol)
                 or not is_key(key)
@@ -125,6 +126,11 @@ class Places(Names):
             for one in (key, value)
         )
         key = content(key)
+        if isinstance(inner, np.ndarray) and isinstance(key, Public) and inner.dtype == np.float64:
+            value = published(self.run, value) if _holds_noise(value) else value
+            if shape_of(value) == () and all(isinstance(symbol, Public) for symbol in symbols_in(value)):
+                place.content = self._changed_outcome(inner, key, value)
+                return
         if isinstance(inner, np.ndarray) and is_plain(key) and is_plain(value):
 
             def put(array: Any, k: Any, v: Any) -> None:
@@ -153,7 +159,7 @@ class Places(Names):
         inner.items[int(key)] = value
         place.content = inner
 
-    def _changed_outcome(self, inner: Public, key: Any, value: Any) -> Any:
+    def _changed_outcome(self, inner: Any, key: Any, value: Any) -> Any:
         """Replace entries of a public array by outcomes. The result is again public."""
 
         def changed(array: Any, k: Any, v: Any) -> Any:
@@ -164,7 +170,7 @@ class Places(Names):
         place = Array(key) if isinstance(key, np.ndarray | Public) else key
         return content(
             function_of(
-                self.run, "put", changed, Array(inner), place, value, shape=inner.shape, kind=inner.kind
+                self.run, "put", changed, Array(inner), place, value, shape=inner.shape, kind=kind_of(inner)
             )
         )
 
@@ -189,6 +195,8 @@ class Places(Names):
             inner.extend(self.iterate(other))
             return inner
         if not isinstance(place, Array):
+            if id(inner) in self.no_dimensions:
+                self.run.refuse("an array without dimensions may be modified in place (write x = x + ...)")
             if isinstance(inner, Public) and inner.shape is None:
                 self.run.refuse("a released value of unknown shape is modified in place (write x = x + ...)")
             return binary(self.run, op, place, other)

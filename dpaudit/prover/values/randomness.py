@@ -19,6 +19,7 @@ from dpaudit.kernel.values.elementwise import whole_limit
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.polynomials import Poly, upper_root
 from dpaudit.kernel.values.tables import MAX_ROWS
+from dpaudit.prover.values.amplification import Subsample, subsampled_sum
 from dpaudit.prover.values.audiences import audience_of
 from dpaudit.prover.values.numpy_rules import place_of_rule
 from dpaudit.prover.values.operations import (
@@ -29,6 +30,7 @@ from dpaudit.prover.values.operations import (
     is_plain,
     published,
     shape_of,
+    symbols_in,
 )
 from dpaudit.prover.values.run import Run, exact
 from dpaudit.prover.values.samples import apply
@@ -398,8 +400,8 @@ def _integers(run: Run, low: Any, high: Any = None, size: Any = None) -> Any:
     samples = [
         apply(lambda u: _whole(start + np.floor(u * (stop - start))), u) for u in _uniforms(run, shape)
     ]
-    found = Choice(run.uniforms, stop, shape, samples)
-    return _array(found) if start == 0 else published(run, _array(found))
+    found = _array(Choice(run.uniforms, stop, shape, samples, first=start))
+    return found if start in (0, 1) else published(run, found)
 
 
 def _whole(value: Any) -> Any:
@@ -408,6 +410,8 @@ def _whole(value: Any) -> Any:
 
 
 def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = None) -> Any:
+    if any(not isinstance(one, Public) for one in symbols_in(p)) and isinstance(content(p), list | tuple):
+        run.refuse("rng.choice with a list of private probabilities is not supported (use np.array)")
     inner, chances = content(a), content(p)
     if size is not None:
         return _choices(run, inner, size, replace, p)
@@ -470,7 +474,7 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
             run.plain(run.generator.reveal, real_argument(value), site=given["site"], to=people)
         return value
     distribution = given["noise" if name == "release" else "distribution"]
-    if isinstance(distribution, Selection | Moved | Wrapped | Tabulated) and name == "observe":
+    if isinstance(distribution, Selection | Moved | Wrapped | Tabulated | Subsample) and name == "observe":
         if run.generator is not None:  # a run on real data draws real numbers
             observe, people = run.generator.observe, given["to"]
             return run.plain(lambda: observe(_built(distribution), site=given["site"], to=people))
@@ -481,6 +485,8 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
         if isinstance(distribution, Wrapped):
             found = released_with(run, distribution.offset, distribution.noise)
             return modulo(run, found, distribution.modulus)
+        if isinstance(distribution, Subsample):
+            return subsampled_sum(run, distribution)
         return tabulated_outcome(run, distribution)
     if not isinstance(distribution, Distribution):
         run.refuse("coins require a distribution of dpaudit, such as Laplace(scale=2)")
@@ -517,6 +523,8 @@ def bound_call(run: Run, name: str, arguments: list[Any], options: dict[str, Any
     if "to" in COINS[name].parameters:
         # A release to any audience counts in full, which only enlarges what the adversary sees.
         given["to"] = audience_of(run, given.get("to"))
+        if run.on_plain_data and PUBLIC not in given["to"]:
+            run.refuse("a counterexample is only sought if everything is shown to the public")
     if not isinstance(given["site"], str):
         run.refuse("site must be a string")
     return given

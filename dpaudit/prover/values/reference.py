@@ -169,6 +169,6 @@ REFERENCE: dict[str, Callable[..., Any]] = {
     "sort": lambda p, a: np.sort(a),
     "cumsum": lambda p, a: np.cumsum(a),
     "order": _order,
-    "var": lambda p, a: np.var(a, ddof=p["ddof"]),
+    "var": lambda p, a: np.var(a, axis=0, ddof=p["ddof"]),
     "softmax": lambda p, e, t: e / t,
 }

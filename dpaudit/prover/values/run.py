@@ -28,6 +28,7 @@ from dpaudit.prover.values.samples import NUMBERS, Worlds, apply, same
 from dpaudit.prover.values.values import (
     MISSING,
     Array,
+    Choice,
     Coin,
     Draw,
     Entries,
@@ -40,6 +41,7 @@ from dpaudit.prover.values.values import (
     Series,
     Symbol,
     Transposed,
+    Turned,
     Uniform,
 )
 from dpaudit.prover.values.whole_numbers import WholeNumbers
@@ -107,6 +109,12 @@ class Record:
     steps: int = 0
     #: Nodes of plain numbers, by type and value.
     constants: dict[tuple[type, Any], int] = field(default_factory=dict)
+    #: Functions and classes that are not followed (``opaque``), those that need not be, and the calls of
+    #: these in which paths forked or ended.
+    opaque: frozenset[Any] = frozenset()
+    readable: dict[Any, bool] = field(default_factory=dict)
+    forked: dict[Any, int] = field(default_factory=dict)
+    stuck: Any = None
     _memo: dict[Any, int] = field(default_factory=dict)
 
     def node(self, op: str, ids: Sequence[int], params: dict[str, Any], where: str) -> int:
@@ -425,7 +433,7 @@ class Run:
             return self.sample(value.content, side)
         if isinstance(value, Series):
             return self.sample(value.value, side)
-        if isinstance(value, Private | Public | Draw | Coin | Uniform | Response):
+        if isinstance(value, Private | Public | Draw | Coin | Choice | Uniform | Response | Turned):
             return value.samples[side]
         if isinstance(value, Entries):
             return apply(lambda *items: np.array(items), *[self.sample(item, side) for item in value.items])

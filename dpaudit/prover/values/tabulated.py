@@ -22,7 +22,7 @@ from dpaudit.prover.values.run import Run
 from dpaudit.prover.values.samples import apply
 from dpaudit.prover.values.values import MISSING, Entries, Private, Public, Symbol
 
-__all__ = ["TABULATED", "Tabulated", "make_tabulated", "tabulated_outcome"]
+__all__ = ["TABULATED", "Tabulated", "make_tabulated", "randomiser", "tabulated_outcome"]
 
 #: The distributions, with the parameters that may depend on private data.
 TABULATED: dict[type, tuple[str, ...]] = {
@@ -107,6 +107,32 @@ def _k_ary(run: Run, found: Tabulated, symbols: list[Private]) -> Public:
     samples = [apply(int, one) for one in truth.samples]
     count = probe.symbols if probe.symbols <= MAX_ROWS else None
     return run.released(release, truth.info, shape=(), kind="i", samples=samples, python=True, count=count)
+
+
+def randomiser(run: Run, found: Tabulated) -> tuple[int, dict[str, Any], int]:
+    """Return a user's symbol, the randomiser as the kernel reads it, and how many messages it has."""
+    symbols = [one for value in found.given.values() for one in _privates(value)]
+    if found.kind is distributions.RandomisedResponse:
+        probe = run.plain(found.kind, **{**found.given, "truth": 0})
+        truth = symbols[0] if symbols else run.lift(found.given.get("truth"))
+        if probe.epsilon is not None and probe.symbols == 2:
+            return truth.node, {"epsilon": str(probe.epsilon)}, 2
+        if probe.keep is None or probe.symbols > MAX_ROWS:
+            run.refuse(
+                "shuffled randomised response requires bits, or keep= instead of epsilon= and at most"
+                f" {MAX_ROWS} symbols"
+            )
+        other = (1 - probe.keep) / (probe.symbols - 1)
+        rows = [
+            [str(probe.keep if answer == true else other) for answer in range(probe.symbols)]
+            for true in range(probe.symbols)
+        ]
+        return truth.node, {"rows": rows}, probe.symbols
+    root, values = _root(run, symbols)
+    if not symbols or int(values[0]) != 0:
+        run.refuse("the messages of a shuffler require functions of a private integer from 0")
+    table = [_row(run, found, lambda node, v=value: _evaluated(run, node, root, v)) for value in values]
+    return root, {"rows": [[str(chance) for chance in row] for row in table]}, len(table[0])
 
 
 def _privates(value: Any) -> list[Private]:

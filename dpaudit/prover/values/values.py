@@ -39,6 +39,7 @@ __all__ = [
     "Series",
     "Symbol",
     "Transposed",
+    "Turned",
     "Uniform",
 ]
 
@@ -202,7 +203,7 @@ class Coin(Symbol):
 
 @dataclass(eq=False, slots=True)
 class Choice(Symbol):
-    """Uniform integers in [0, ``limit``), one per entry."""
+    """Uniform integers in [``first``, ``limit``), one per entry."""
 
     number: int
     limit: int
@@ -210,6 +211,21 @@ class Choice(Symbol):
     samples: Samples
     used: bool = False
     published: Any = None
+    first: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class Turned(Symbol):
+    """Private integers plus or minus one coin or uniform integer each, modulo ``modulus`` if it is given.
+
+    ``source`` is the operator with both operands.
+    """
+
+    base: Private
+    random: Any
+    source: tuple[str, Any, Any]
+    modulus: int | None
+    samples: Samples
 
 
 @dataclass(eq=False, slots=True)

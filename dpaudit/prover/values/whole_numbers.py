@@ -22,6 +22,20 @@ MAX_VALUES = 64
 #: The smallest and the largest value, where they are known.
 Ends = tuple[int | None, int | None]
 
+#: Functions that return an integer near a number and keep the order of numbers.
+_ROUNDED: dict[str, Any] = {
+    "int": math.trunc,
+    "math.trunc": math.trunc,
+    "np.trunc": math.trunc,
+    "math.floor": math.floor,
+    "np.floor": math.floor,
+    "math.ceil": math.ceil,
+    "np.ceil": math.ceil,
+    "round": round,
+    "np.rint": round,
+    "np.round": round,
+}
+
 _OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
@@ -37,6 +51,9 @@ class WholeNumbers:
         self.least: dict[str, int] = {}
         self.most: dict[str, int] = {}
         self.known: dict[str, int] = {}
+        #: The same bounds for numbers that need not be integers.
+        self.low: dict[str, Fraction] = {}
+        self.high: dict[str, Fraction] = {}
 
     def value(self, expression: Any) -> Fraction | None:
         """Return the value of an expression that this path determines, or None."""
@@ -84,9 +101,11 @@ class WholeNumbers:
             return
         if op in ("lt", "le", "eq"):
             most = math.ceil(number) - 1 if op == "lt" else math.floor(number)
+            self.high[text] = min(self.high.get(text, number), number)
             self.most[text] = min(self.most.get(text, most), most)
         if op in ("gt", "ge", "eq"):
             least = math.floor(number) + 1 if op == "gt" else math.ceil(number)
+            self.low[text] = max(self.low.get(text, number), number)
             self.least[text] = max(self.least.get(text, least), least)
 
     def one_of(self, run: Any, public: Public, *, ends: tuple[int, int] | None = None) -> int | None:
@@ -101,6 +120,17 @@ class WholeNumbers:
         count = public.count
         found = self._chosen(run, public.expression, (0, count - 1) if count is not None else ends)
         return None if found is None else int(found)
+
+    def if_integer(self, run: Any, value: Any) -> Any:
+        """Return an outcome that is certainly an integer as one of its few values, and others unchanged.
+
+        Unlike a use as a position, a comparison does not raise for other numbers.
+        """
+        if not isinstance(value, Public) or value.shape != () or value.kind == "b":
+            return value
+        certain = value.count is not None or value.kind == "i" or self.value(value.expression) is not None
+        found = self.one_of(run, value) if certain else None
+        return value if found is None else found
 
     def _chosen(self, run: Any, expression: Any, ends: tuple[int, int] | None) -> Fraction | None:
         decided = self.value(expression)
@@ -119,24 +149,48 @@ class WholeNumbers:
         return Fraction(least + place)
 
     def _ends(self, expression: Any) -> Ends:
-        """Return bounds of an integer, from earlier answers and from its outermost minimum or maximum."""
+        """Return bounds of an integer, from earlier answers and from its outermost operation."""
         value = self.value(expression)
         if value is not None:
             return math.ceil(value), math.floor(value)
         text = text_of(expression)
         found = self.least.get(text), self.most.get(text)
-        if expression[0] == "clip":  # np.clip is the minimum of the maximum, whatever the order of its ends
-            a, low, high = expression[1:]
-            return _narrower(found, self._ends(["minimum", ["maximum", a, low], high]))
-        if expression[0] not in ("maximum", "minimum"):
+        rounded = self._rounded(expression)
+        if rounded is not None:
+            nearer: Ends = _narrower(found, rounded)
+            return nearer
+        parts = _extremes(expression)
+        if parts is None:
             return found
-        below, above = zip(*(self._ends(part) for part in expression[1:]), strict=True)
-        known = [[end for end in side if end is not None] for side in (below, above)]
-        if expression[0] == "maximum":
-            inner = max(known[0], default=None), max(known[1]) if len(known[1]) == len(above) else None
-        else:
-            inner = min(known[0]) if len(known[0]) == len(below) else None, min(known[1], default=None)
-        return _narrower(found, inner)
+        both: Ends = _narrower(found, _of_extreme(parts[0], [self._ends(part) for part in parts[1:]]))
+        return both
+
+    def _rounded(self, expression: Any) -> Ends | None:
+        """Return bounds of a number that is rounded, which keeps the order of numbers."""
+        if expression[0] != "function" or len(expression) != 3 or expression[1] not in _ROUNDED:
+            return None
+        function = _ROUNDED[expression[1]]
+        low, high = self._reals(expression[2])
+        return (None if low is None else function(low)), (None if high is None else function(high))
+
+    def _reals(self, expression: Any) -> tuple[Fraction | None, Fraction | None]:
+        """Return bounds of a number that need not be an integer."""
+        value = self.value(expression)
+        if value is not None:
+            return value, value
+        text = text_of(expression)
+        found = self.low.get(text), self.high.get(text)
+        rounded = self._rounded(expression)
+        if rounded is not None:
+            nearer: tuple[Fraction | None, Fraction | None] = _narrower(found, rounded)
+            return nearer
+        parts = _extremes(expression)
+        if parts is None:
+            return found
+        both: tuple[Fraction | None, Fraction | None] = _narrower(
+            found, _of_extreme(parts[0], [self._reals(part) for part in parts[1:]])
+        )
+        return both
 
     def _of_parts(self, run: Any, expression: Any) -> Fraction | None:
         """Fork over the parts of a sum, difference or product."""
@@ -151,10 +205,27 @@ class WholeNumbers:
         return value
 
 
-def _narrower(left: Ends, right: Ends) -> Ends:
+def _narrower(left: Any, right: Any) -> Any:
     lows = [end for end in (left[0], right[0]) if end is not None]
     highs = [end for end in (left[1], right[1]) if end is not None]
     return max(lows, default=None), min(highs, default=None)
+
+
+def _extremes(expression: Any) -> Any:
+    """Return an expression as ``["maximum", ...]`` or ``["minimum", ...]``, or None if it is neither."""
+    if expression[0] == "clip":  # np.clip is the minimum of the maximum, whatever the order of its ends
+        a, low, high = expression[1:]
+        return ["minimum", ["maximum", a, low], high]
+    return expression if expression[0] in ("maximum", "minimum") else None
+
+
+def _of_extreme(kind: str, parts: Any) -> Any:
+    """Return bounds of the largest or the smallest of several numbers from their bounds."""
+    below, above = zip(*parts, strict=True)
+    known = [[end for end in side if end is not None] for side in (below, above)]
+    if kind == "maximum":
+        return max(known[0], default=None), max(known[1]) if len(known[1]) == len(above) else None
+    return min(known[0]) if len(known[0]) == len(below) else None, min(known[1], default=None)
 
 
 def _comparison(expression: Any) -> tuple[str, Any, Any] | None:

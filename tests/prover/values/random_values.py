@@ -264,7 +264,7 @@ COMPUTED: dict[str, Callable[..., Any]] = {
     "order": _order,
     "row_entry": lambda p, pair, side, a: a[..., pair.place(a.shape[-1])],
     "argbest": lambda p, pair, side, a: (np.argmax if p["largest"] else np.argmin)(a, axis=-1),
-    "var": lambda p, pair, side, a: np.var(a, ddof=p["ddof"]),
+    "var": lambda p, pair, side, a: np.var(a, axis=0, ddof=p["ddof"]),
     "softmax": _always(lambda e, total: e / total),
     "gather": _always(lambda place, *rows: np.stack(rows)[place]),
 }
@@ -273,7 +273,19 @@ COMPUTED["rows"] = lambda p, pair, side, a: a[p["start"] : p["stop"] : p["step"]
 
 
 #: Patterns of several steps, which rarely occur by chance.
-PATTERNS = ("guard", "clip", "slices", "gram", "hits", "scores", "limits", "blocks", "chosen")
+PATTERNS = (
+    "guard",
+    "clip",
+    "slices",
+    "gram",
+    "hits",
+    "scores",
+    "limits",
+    "blocks",
+    "chosen",
+    "choices",
+    "counted",
+)
 
 #: Operations that are tried separately. The other operations occur along with them.
 OTHERS = [op for op in RULES if op not in ("data", "const", "public")]
@@ -288,10 +300,10 @@ def positions(aligned: Any, rows: int) -> list[int]:
 
 
 def inside(guard: Any, value: float) -> bool:
-    _, low, high, low_open, high_open = guard
+    _, low, high, low_open, high_open, without = guard
     below = low is None or value > low or (value == low and not low_open)
     above = high is None or value < high or (value == high and not high_open)
-    return bool(below and above)
+    return bool(below and above and value not in without)
 
 
 def end_at(end: Any, size: int) -> Any:
@@ -311,6 +323,10 @@ def _part(p: Any, pair: Pair, side: int, a: Any) -> Any:
     found = np.zeros_like(a)
     found[start:stop] = a[start:stop]
     return found
+
+
+def _is_column(info: Info) -> bool:
+    return info.records == 1 and len(info.shape) == 1
 
 
 class Fuzz:
@@ -657,27 +673,31 @@ class Fuzz:
             raise no("support: a record that is not in it changes the value")
 
     def _guard(self, info: Info, value: Value, no: Any) -> None:
-        guard = info.guard
-        column = self.all[guard[0]]  # type: ignore[index]
+        """Require that only records in all guards at once, on the same side, affect the value."""
+        guards = info.guard or ()
         for pair in self.pairs:
             left, right = (np.asarray(one, dtype=float) for one in value.samples[pair.number])
-            looked: list[dict[int, float]] = []
-            for one in column.samples[pair.number]:
-                looked.append(
-                    dict(zip(positions(column.info.aligned, len(one)), map(float, one), strict=True))
-                )
+            within: list[set[int]] = []
+            for side in (0, 1):
+                kept: list[set[int]] = []
+                for guard in guards:
+                    column = self.all[guard[0]]
+                    one = column.samples[pair.number][side]
+                    at = zip(positions(column.info.aligned, len(one)), map(float, one), strict=True)
+                    kept.append({record for record, number in at if inside(guard, number)})
+                within.append(set.intersection(*kept))
             if not info.records:
-                sides = looked[1:] if self.s.length_is_private else looked
-                hit = any(inside(guard, known[c]) for c in pair.changed for known in sides if c in known)
+                sides = within[1:] if self.s.length_is_private else within
+                hit = any(c in known for c in pair.changed for known in sides)
                 if not hit and left.size and np.abs(left - right).max() > TOLERANCE:
-                    raise no(f"guard {guard}: the value changes")
+                    raise no(f"guard {guards}: the value changes")
                 continue
-            for array, known in zip((left, right), looked, strict=True):
+            for array, known in zip((left, right), within, strict=True):
                 lead = math.prod(array.shape[: info.records])
                 rows = array.reshape(lead, math.prod(array.shape[info.records :]))
                 for row, record in zip(rows, positions(info.aligned, lead), strict=True):
-                    if np.any(row != 0) and not (record in known and inside(guard, known[record])):
-                        raise no(f"guard {guard}: a row is not 0")
+                    if np.any(row != 0) and record not in known:
+                        raise no(f"guard {guards}: a row is not 0")
 
     def _facts(self, info: Info, value: Value, no: Any) -> None:
         for key in ("low", "inverse"):
@@ -709,6 +729,23 @@ class Fuzz:
                         own.min() < 0 or np.any(own.max(axis=1) * norms > limit + slack)
                     ):
                         raise no(f"fact inverse {info.facts[key]}")
+        if "exactly" in info.facts:
+            node, op, number = info.facts["exactly"]
+            compared = COMPUTED[op]
+            self._equal(value, self.all[node], lambda a: compared({}, None, 0, a, float(number)), no, op)
+        if info.facts.get("moved") is not None and not (info.records and self.s.length_is_private):
+            for pair in self.pairs:
+                left, right = (np.asarray(one, dtype=float) for one in value.samples[pair.number])
+                moved = (left != right).sum(axis=tuple(range(info.records, left.ndim)))
+                if moved.size and moved.max() > pair.at(info.facts["moved"], 0):
+                    raise no("fact moved")
+        if info.facts.get("sides") is not None:
+            for pair in self.pairs:
+                left, right = (np.asarray(one, dtype=float) for one in value.samples[pair.number])
+                moved = (right - left).ravel()
+                most = max(np.maximum(moved, 0).sum(), np.maximum(-moved, 0).sum())
+                if most > pair.at(info.facts["sides"], 0) + TOLERANCE:
+                    raise no("fact sides")
         if "entry" in info.facts:
             node, place = info.facts["entry"]
             self._equal(value, self.all[node], lambda a: np.ravel(a)[place], no, "entry")
@@ -979,7 +1016,7 @@ class Fuzz:
                 {"largest": r.random() < 0.5},
             )
         if op == "var":
-            a = self.some(lambda info: info.records == 1 and len(info.shape) == 1 and info.kind == "f")
+            a = self.some(lambda info: info.records == 1 and len(info.shape) <= 2 and info.kind == "f")
             a = self.clipped(a, r.choice([-1.0, 0.0]), 1.0) if r.random() < 0.5 else a
             return self.step(op, [a], {"ddof": r.randint(0, 1)})
         if op == "row_function":
@@ -1087,13 +1124,18 @@ class Fuzz:
     def p_guard(self) -> None:
         """Sum rows that are 0 unless a column is in an interval."""
         r = self.r
-        column = self.some(lambda info: info.records == 1 and len(info.shape) == 1)
+        column = self.some(_is_column)
         for _ in range(r.randint(1, 3)):
             k = self.constant(r.choice([0.0, 0.25, 0.5, 1.0, 1, 0]), python=True)
-            mask = self.ready(r.choice(["lt", "le", "gt", "ge", "eq"]), [column, k], {})
-            if r.random() < 0.3:
+            mask = self.ready(r.choice(["lt", "le", "gt", "ge", "eq", "ne"]), [column, k], {})
+            if r.random() < 0.4:
                 other = self.constant(r.choice([0.0, 0.5, 1.0]), python=True)
-                mask = self.ready("and", [mask, self.ready(r.choice(["lt", "ge"]), [column, other], {})], {})
+                beside = column if r.random() < 0.6 else self.some(_is_column)
+                more = self.ready(r.choice(["lt", "ge", "ne"]), [beside, other], {})
+                mask = self.ready(r.choice(["and", "and", "or"]), [mask, more], {})
+            if r.random() < 0.4:
+                self.ready("sum", [mask], {"axes": (0,)})
+                mask = self.ready("not", [mask], {})
             if r.random() < 0.5:
                 a = self.some(lambda info: info.records == 1 and info.kind != "b")
                 zero = self.constant(0.0, python=True)
@@ -1112,12 +1154,22 @@ class Fuzz:
         for _ in range(r.randint(1, 2)):
             k = self.constant(r.choice(numbers), python=True)
             tests.append(self.ready(r.choice(["lt", "le", "gt", "ge", "eq"]), [asked, k], {}))
+        if r.random() < 0.3:
+            tests = [tests[0], self.some(_is_truth)]  # what fails need not be the comparison
         test = tests[0] if len(tests) == 1 else self.ready(r.choice(["and", "and", "or"]), tests, {})
         if r.random() < 0.2:
             test = self.ready("not", [test], {})
         other = self.constant(r.choice(numbers), python=True) if r.random() < 0.6 else self.fitting(u)
         parts = [u, other] if r.random() < 0.5 else [other, u]
         self.keep(self.ready("where", [test, *parts], {}))
+
+    def p_choices(self) -> None:
+        """Choose one of two constants for each entry of a row."""
+        r = self.r
+        rows = self.some(lambda info: info.kind in "bi" and len(info.shape) == 2)
+        test = rows if rows.info.kind == "b" else self.ready("ge", [rows, self.constant(1, python=True)], {})
+        ends = [self.constant(r.choice([-1.0, 0.25, 0.5, 2.0]), python=True) for _ in range(2)]
+        self.keep(self.ready("where", [test, *ends], {}))
 
     def p_clip(self) -> None:
         """Scale rows into a ball."""
@@ -1188,6 +1240,20 @@ class Fuzz:
         else:
             hits = self.ready("bins", [a], {"edges": ["-1", "0", "1/2", "1", "3"]})
         self.ready("sum", [hits], {"axes": (0,)})
+
+    def p_counted(self) -> None:
+        """Multiply a matrix by a sum of rows, such as a histogram."""
+        r = self.r
+        if r.random() < 0.7:
+            self.p_hits()
+            v = self.all[-1]
+        else:
+            rows = self.some(lambda info: info.records == 1 and len(info.shape) == 2 and info.kind != "b")
+            v = self.ready("sum", [rows], {"axes": (0,)})
+        k, lines = int(v.info.shape[0]), r.randint(1, 3)  # type: ignore[arg-type]
+        whole = [r.choice([-1, 0, 1, 1, 2]) for _ in range(lines * k)]
+        m = self.constant(np.array(whole, dtype=np.int64 if r.random() < 0.5 else float).reshape(lines, k))
+        self.keep(self.step("matrix", [m, v], {"over": False, "vector": False}))
 
     def p_scores(self) -> None:
         """Use scores, possibly minus a common number, for a choice."""
@@ -1304,7 +1370,7 @@ class Fuzz:
         ways = ["noise", "noise"]
         if len(info.shape) == 1 and isinstance(info.shape[0], int) and not info.records and info.shape[0] > 0:
             ways += ["entries", "entries", "largest"]
-        if info.records == 1 and info.kind in "bi":
+        if info.records < 2 and info.kind in "bi":
             ways += ["answers", "answers"]
         way = r.choice(ways)
         if way == "answers":

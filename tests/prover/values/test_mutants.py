@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from dpaudit.kernel.values import arrays, elementwise, info, releases, selections
+from dpaudit.kernel.values import arrays, elementwise, guards, info, releases, selections
 from dpaudit.kernel.values.steps import RULES
 from tests.prover.values import random_values
 from tests.prover.values.random_values import Fuzz, WrongRuleError
 
 BUDGET = 240  # programs
 
-E, A, B, C, S = elementwise, arrays, info, releases, selections
+E, A, B, C, G, S = elementwise, arrays, info, releases, guards, selections
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,12 @@ MUTANTS = [
     one("matrix", A, "matrix", "times(g * g * column2", "times(g * column2", **PAIR),
     one("matrix", A, "matrix", "times(column1 * row1, v.change2)", "times(column1, v.change2)", form="ball"),
     one("matrix", A, "matrix", "times(row1, v.change)", "times(column1, v.change)"),
+    one("matrix", A, "_distances", " + [(0,) * r]", "", "counted"),
+    one("matrix", A, "_distances", "[max(pair)", "[min(pair)", "counted"),
+    one("matrix", A, "matrix", "times(apart2, sides, sides)", "times(apart2, Fraction(1, 2))", "counted"),
+    one("matrix", A, "matrix", "times(apart1, sides)", "times(apart, sides)", "counted"),
+    one("sum", A, "_sum", "times(g, i.norm1)}", "times(Fraction(1, 2), i.norm1)}", "counted"),
+    one("sum", A, "_sum", 'if nonnegative(s, i) and i.norm1', "if i.norm1", "sum", form="ball"),
     one("outer", A, "outer", "times(2, a.norm2, a.norm2)", "times(1, a.norm2, a.norm2)", "gram", form="ball"),
     one("outer", A, "outer", "times(top_a, b.change), times(top_b, a.change)", "times(top_a, b.change)", "gram"),
     one("one_hot", A, "one_hot", "s.at_most(i.high, k - 1)", "s.at_most(i.high, k)"),
@@ -143,34 +149,36 @@ MUTANTS = [
     one("exp", E, "exp", "low=ZERO", "low=ONE"),
     one("log", E, "log", "1 / least", "1 / (2 * least)"),
     one("sqrt", E, "root", "upper_root(number))", "upper_root(number) / 4)"),
-    one("minimum", E, "_extreme", "s.smallest(a.high, b.high)", "-s.largest_of(a.high, b.high)", "minimum", "clip", form="interval"),
+    one("minimum", E, "_extreme", "s.smallest(a.high, b.high)", "times(Fraction(1, 2), a.high)", "minimum", "clip", form="interval"),
     one("maximum", E, "_extreme", "total(first.change1, second.change1)", "s.smallest(first.change1, second.change1)"),
     one("maximum", E, "_extreme", "above = s.smallest(*lows)", "above = s.largest_of(*[ZERO, ZERO])"),
     one("maximum", E, "_extreme", "rises=all(", "rises=any(", "sum", "maximum", **ADD_REMOVE),
     one("where", E, "where", "if not q.private:", "if True:"),
     one("where", E, "where", "zero = not infos[2].private and", "zero = True or", "guard", "where"),
     one("where", E, "where", "OPPOSITE[op]", "op", "chosen"),
-    one("where", E, "where", 'infos[0].facts.get("limits", ())', 'infos[0].facts.get("limits", ())[:1]', "chosen"),
     one("where", E, "where", "if node == ids[1] else a", "", "chosen"),
     one("where", E, "_limited", "s.smallest(info.high, Poly.of(number))", "Poly.of(number) - 1", "chosen"),
     one("where", E, "_hull", "return _lowest(s, infos)", "return infos[0].low"),
-    one("and", E, "_both", "low_open, not high_closed", "True, True", "guard"),
     one("and", E, "_truth", "high=high", "high=high, change=times(Fraction(1, 2), frame.change or ONE)", "and"),
     one("or", E, "logical_or", "None if frame.records else _common_guard(infos)", "infos[0].guard", "guard", "or"),
-    one("not", E, "logical_not", "None if i.records else i.guard", "i.guard", "guard", "not"),
+    one("not", E, "logical_not", 'guard_of(ids[0], "eq", Fraction(0))', "i.guard", "guard", "not"),
+    one("not", E, "logical_not", "OPPOSITE[op]", "op", "guard", "not"),
+    one("and", E, "logical_and", 'facts={"limits": limits}', 'facts={"limits": limits, "exactly": limits[0]}', "chosen", "and"),
+    one("where", E, "where", "change1=times(high - low, q.change1)", "change1=high - low", "choices", form="bits"),
+    one("where", E, "where", 'facts={"moved": q.change1}', 'facts={"moved": ONE}', "choices", form="bits"),
     one("cast", E, "as_kind", 'i.kind in "bi"', "True"),
     *(one(op, E, "rounding", "change = _up(i.change) if", "change = i.change if") for op in ("floor", "trunc")),
     one("rint", E, "rounding", "_nearest(i.change)", "i.change"),
     one("floor", E, "rounding", "low=None if below is None else -below", "low=low"),
     one("trunc", E, "rounding", "top if op == \"floor\" or low.number >= 0", "top if True", "trunc", "neg", form="interval"),
     *(one(op, E, "bounded", "change=times(k, i.change)", "change=times(k, i.change, Fraction(1, 2))") for op in ("tanh", "sin", "cos", "arctan")),
-    one("lt", E, "compare", "(None, number, False, True)", "(number, None, True, False)", "guard", "lt"),
-    one("le", E, "compare", "(None, number, False, False)", "(None, number, False, True)", "guard", "le", form="bits"),
-    one("gt", E, "compare", "(number, None, True, False)", "(None, number, False, True)", "guard", "gt"),
-    one("ge", E, "compare", "(number, None, False, False)", "(number, None, True, False)", "guard", "ge", form="bits"),
-    one("eq", E, "compare", "(number, number, False, False)", "(number, number, True, False)", "guard", "eq", form="bits"),
+    one("lt", E, "compare", "guard_of(ids[0], op, number)", 'guard_of(ids[0], "gt", number)', "guard", "lt"),
+    one("le", E, "compare", "guard_of(ids[0], op, number)", 'guard_of(ids[0], "lt", number)', "guard", "le", form="bits"),
+    one("gt", E, "compare", "guard_of(ids[0], op, number)", 'guard_of(ids[0], "lt", number)', "guard", "gt"),
+    one("ge", E, "compare", "guard_of(ids[0], op, number)", 'guard_of(ids[0], "gt", number)', "guard", "ge", form="bits"),
+    one("eq", E, "compare", "guard_of(ids[0], op, number)", 'guard_of(ids[0], "ne", number)', "guard", "eq"),
+    one("ne", E, "compare", "guard_of(ids[0], op, number)", 'guard_of(ids[0], "eq", number)', "guard", "ne"),
     one("eq", E, "compare", "apart and one", "one", form="bits"),
-    one("ne", E, "compare", '"eq": (number', '"ne": (number', "guard", "ne"),
 ]  # fmt: skip
 
 #: Mutants of functions that rules share. They are replaced in every module that uses them.
@@ -178,6 +186,8 @@ SHARED = [
     Mutant(("fit",), B, "fit", "2 if nonnegative(s, info) else 4", "2", ("gram",), (("form", "ball"),)),
     Mutant(("fit",), B, "fit", "times(2, top)", "top"),
     Mutant(("fit",), B, "fit", "times(m, change, change)", "times(change, change)"),
+    Mutant(("flat",), B, "flat", "norm2=times(count, info.norm2)", "norm2=info.norm2", ("pick", "add", "reshape"), (("adjacency", "replace-one"),)),
+    Mutant(("flat",), B, "flat", "norm1=times(count, info.norm1)", "norm1=info.norm1", ("pick", "add", "reshape"), (("adjacency", "replace-one"),)),
     Mutant(("flat",), B, "flat", "change2=times(g, info.change2)", "change2=info.change2", ("add",), tuple(PAIR.items())),
     Mutant(("flat",), B, "flat", 'need(not s.length_is_private, "records', 'need(True, "records', ("max", "order"), tuple(ADD_REMOVE.items())),
     Mutant(("disjoint",), B, "disjoint", "return not any(_meet(a, b) for a in left for b in right)", "return True", ("slices", "add"), (("adjacency", "replace-one"),)),
@@ -198,11 +208,23 @@ SHARED = [
     Mutant(("_picked", "cost_of"), C, "_picked", "(1 if rises else 2)", "1", ("hits", "scores"), (("adjacency", "replace-one"),)),
     Mutant(("_places_under_gaussian", "_picked", "cost_of"), C, "_places_under_gaussian", "2 * count)", "6 * count)", ("hits", "scores"), (("adjacency", "replace-one"),)),
     Mutant(("_places_under_gaussian", "_picked", "cost_of"), C, "_places_under_gaussian", "Fraction(1, 2), scores", "Fraction(1, 20), scores", ("hits", "scores"), (("adjacency", "replace-one"),)),
+    Mutant(("_least", "_response", "cost_of"), C, "_least", "min(known", "min([number / 2 for number in known]", ("cast",), (("form", "one-hot"),)),
+    Mutant(("_response", "cost_of"), C, "_response", "s.largest(info.change1)", "s.largest(info.change)", ("cast",), (("form", "one-hot"),)),
     Mutant(("_response", "cost_of"), C, "_response", "each * (count or 0)", "each", ("cast",), (("form", "bits"),)),
     Mutant(("_by_position", "most_expensive"), C, "_by_position", "if s.group != 1 or", "if", ("slices",), tuple(PAIR.items())),
     Mutant(("_affects", "most_expensive"), C, "_affects", "(place - start) % step == 0", "(place - start) % step == 1", ("slices",), (("adjacency", "replace-one"),)),
-    Mutant(("_by_value", "most_expensive"), C, "_by_value", "pairs = hit if single else {a | b for a in hit for b in hit}", "pairs = hit", ("guard",), (("adjacency", "replace-one"),)),
-    Mutant(("_inside", "most_expensive"), C, "_inside", "value == low and not low_open", "False", ("guard", "eq"), (("form", "bits"),)),
+    Mutant(("affected_sets",), G, "affected_sets", "return found if single else", "return found if True else", ("guard",), (("adjacency", "replace-one"),)),
+    Mutant(("_inside", "affected_sets"), G, "_inside", "value == low and not low_open", "False", ("guard", "eq"), (("form", "bits"),)),
+    Mutant(("_pieces", "affected_sets"), G, "_pieces", "[*ends, *between,", "[*between,", ("guard", "eq"), (("form", "bits"),)),
+    Mutant(("_intersected", "both"), G, "_intersected", "low_open, not high_closed", "True, True", ("guard",)),
+    Mutant(("_intersected", "both"), G, "_intersected", "{*a[5], *b[5]}", "{*a[5], *b[5], Fraction(1)}", ("guard",)),
+    Mutant(("masked",), G, "masked", "Fraction(1)", "Fraction(0)", ("guard",)),
+    Mutant(("guard_of",), G, "guard_of", '"lt": (None, number, False, True, ())', '"lt": (number, None, True, False, ())', ("guard", "lt")),
+    Mutant(("guard_of",), G, "guard_of", '"le": (None, number, False, False, ())', '"le": (None, number, False, True, ())', ("guard", "le"), (("form", "bits"),)),
+    Mutant(("guard_of",), G, "guard_of", '"gt": (number, None, True, False, ())', '"gt": (None, number, False, True, ())', ("guard", "gt")),
+    Mutant(("guard_of",), G, "guard_of", '"ge": (number, None, False, False, ())', '"ge": (number, None, True, False, ())', ("guard", "ge"), (("form", "bits"),)),
+    Mutant(("guard_of",), G, "guard_of", '"eq": (number, number, False, False, ())', '"eq": (number, number, True, False, ())', ("guard", "eq"), (("form", "bits"),)),
+    Mutant(("guard_of",), G, "guard_of", '"ne": (None, None', '"ne": (number, number', ("guard", "ne")),
 ]  # fmt: skip
 
 USERS = [f"dpaudit.kernel.values.{name}" for name in ("info", "elementwise", "arrays", "releases")]

@@ -130,23 +130,23 @@ CASES = [
     Case("minimum", SIGNED, [number(1), ("minimum", (0, 1), {})], {"low": -1, "high": 1, "change": 2}, ("high", "change"), corners=(-1, 2)),
     Case("maximum", SIGNED, [number(0), ("maximum", (0, 1), {})], {"low": 0, "high": 2, "change": 2}, ("low", "change"), corners=(-1, 2)),
     # Truth values: 0 or 1, so a row moves by 1, and a count by 1.
-    Case("a count", SIGNED, [number(0), ("gt", (0, 1), {}), ("sum", (2,), whole(0))], {"change1": 1, "high": 3, "guard": (0, F(0), None, True, False)}, ("change1", "high"), corners=(-1, 2)),
+    Case("a count", SIGNED, [number(0), ("gt", (0, 1), {}), ("sum", (2,), whole(0))], {"change1": 1, "high": 3, "guard": ((0, F(0), None, True, False, ()), (2, F(1), F(1), False, False, ()))}, ("change1", "high"), corners=(-1, 2)),
     *(
         Case(op, BITS, [number(1, "i"), (op, (0, 1), {})], {"change": 1, "guard": guard}, ("change",))
         for op, guard in {
-            "lt": (0, None, F(1), False, True),
-            "le": (0, None, F(1), False, False),
-            "ge": (0, F(1), None, False, False),
-            "eq": (0, F(1), F(1), False, False),
-            "ne": None,
+            "lt": ((0, None, F(1), False, True, ()),),
+            "le": ((0, None, F(1), False, False, ()),),
+            "ge": ((0, F(1), None, False, False, ()),),
+            "eq": ((0, F(1), F(1), False, False, ()),),
+            "ne": ((0, None, None, False, False, (F(1),)),),
         }.items()
         if op != "le"
     ),
-    Case("le", BITS, [number(0, "i"), ("le", (0, 1), {})], {"change": 1, "guard": (0, None, F(0), False, False)}, ("change",)),
-    Case("both", BITS, [number(1, "i"), ("ge", (0, 1), {}), number(2, "i"), ("lt", (0, 3), {}), ("and", (2, 4), {})], {"change": 1, "guard": (0, F(1), F(2), False, True)}, ("change",)),
+    Case("le", BITS, [number(0, "i"), ("le", (0, 1), {})], {"change": 1, "guard": ((0, None, F(0), False, False, ()),)}, ("change",)),
+    Case("both", BITS, [number(1, "i"), ("ge", (0, 1), {}), number(2, "i"), ("lt", (0, 3), {}), ("and", (2, 4), {})], {"change": 1, "guard": ((0, F(1), F(2), False, True, ()), (2, F(1), F(1), False, False, ()), (4, F(1), F(1), False, False, ()))}, ("change",)),
     Case("either", BITS, [number(1, "i"), ("ge", (0, 1), {}), ("or", (2, 2), {})], {"change": 1, "guard": None}, ("change",)),
-    Case("not", BITS, [number(1, "i"), ("ge", (0, 1), {}), ("not", (2,), {})], {"change": 1, "guard": None}, ("change",)),
-    Case("rows of a mask", data(-3, 3), [number(2), ("gt", (0, 1), {}), number(0), ("where", (2, 0, 3), {}), ("sum", (4,), whole(0))], {"change1": 3, "guard": (0, F(2), None, True, False)}, corners=(-3, 3)),
+    Case("not", BITS, [number(1, "i"), ("ge", (0, 1), {}), ("not", (2,), {})], {"change": 1, "guard": ((2, F(0), F(0), False, False, ()), (0, None, F(1), False, True, ()))}, ("change",)),
+    Case("rows of a mask", data(-3, 3), [number(2), ("gt", (0, 1), {}), number(0), ("where", (2, 0, 3), {}), ("sum", (4,), whole(0))], {"change1": 3, "guard": ((0, F(2), None, True, False, ()), (2, F(1), F(1), False, False, ()))}, corners=(-3, 3)),
     Case("where without a zero", SIGNED, [number(0), ("gt", (0, 1), {}), number(5), ("where", (2, 0, 3), {})], {"low": 0, "high": 5, "change": 5, "guard": None}, corners=(-1, 2)),
     Case("where beside its limit", SIGNED, [number(0), ("gt", (0, 1), {}), number(5), ("where", (2, 3, 0), {})], {"low": -1, "high": 5, "change": 6}, corners=(-1, 2)),
     Case("where between two limits", SIGNED, [number(0), ("gt", (0, 1), {}), number(1), ("le", (0, 3), {}), ("and", (2, 4), {}), ("where", (5, 0, 1), {})], {"low": 0, "high": 1, "change": 1}, corners=(-1, 0, 1)),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from dpaudit.core.claims import PureDP
@@ -55,6 +57,30 @@ def from_a_list_twice(data: Any, rng: Any) -> Any:
     return parts[place] + rng.laplace(0, 1), parts[-1] + rng.laplace(0, 1)
 
 
+def clipped_length(data: Any, rng: Any) -> Any:
+    count = round(np.clip(data[0] + rng.laplace(), 0, 3))
+    return [data[k + 1] + rng.laplace() for k in range(count)]
+
+
+def clipped_length_over_the_first(data: Any, rng: Any) -> Any:
+    count = int(np.rint(np.clip(data[0] + rng.laplace(), 0, 3)))
+    return [data[k] + rng.laplace() for k in range(count)]
+
+
+def ceiling_of_a_checked_number(data: Any, rng: Any) -> Any:
+    noisy = data[:3].sum() + rng.laplace()
+    if not 0 < noisy < 2.5:
+        return None
+    return data[math.ceil(noisy) :].sum() + rng.laplace() if noisy > 9 else data[3:].sum() + rng.laplace()
+
+
+def ceiling_one_too_far(data: Any, rng: Any) -> Any:
+    noisy = data[3] + rng.laplace()
+    if not 0 < noisy <= 2.5:
+        return None
+    return [data[k] + rng.laplace() for k in range(math.ceil(noisy) + 1)]
+
+
 def growing(data: Any, rng: Any) -> Any:
     at, found = 0, []
     while at < 6:
@@ -73,7 +99,10 @@ def growing_that_reads_twice(data: Any, rng: Any) -> Any:
     return found
 
 
-@pytest.mark.parametrize("program", [checked_count, clamped_length, from_a_list, growing])
+@pytest.mark.parametrize(
+    "program",
+    [checked_count, clamped_length, clipped_length, ceiling_of_a_checked_number, from_a_list, growing],
+)
 def test_right_programs_are_proved(program: Callable[..., Any]) -> None:
     """Each record enters one release on every path, and no smaller number is proved."""
     assert prove_values(program, PureDP(epsilon=1), data=DATA).verdict == "verified"
@@ -86,6 +115,8 @@ def test_right_programs_are_proved(program: Callable[..., Any]) -> None:
         checked_count_off_by_one,
         checked_count_too_late,
         clamped_length_over_the_first,
+        clipped_length_over_the_first,
+        ceiling_one_too_far,
         from_a_list_twice,
         growing_that_reads_twice,
     ],
