@@ -61,16 +61,15 @@ class BatchProtocol:
             return coins.observe(distribution, site="aggregate", to=SERVER)
         if self.sheet.trust == "local":
             return self._local(coins, encoded)
-        # Users with equal encodings share one distribution object; under replicates it is an array.
-        distinct = {id(x): x for x in encoded}
-        distributions = {key: self.sheet.share.shift(x) for key, x in distinct.items()}
-        return self.aggregator(coins, [distributions[id(x)] for x in encoded], self.sheet)
+        return self.aggregator(coins, [self.sheet.share.shift(x) for x in encoded], self.sheet)
 
     def _local(self, coins: Coins, encoded: list[Any]) -> Any:
         """Release all messages at once: independent entries of one array, users on the last axis."""
-        values = np.stack(np.broadcast_arrays(*encoded), axis=-1)
-        if coins.replicates is not None and values.ndim == 1:
-            values = np.broadcast_to(values, (coins.replicates, len(encoded)))
+        if coins.replicates is None:
+            values = np.array(encoded)
+        else:
+            copies = [np.broadcast_to(x, (coins.replicates,)) for x in encoded]
+            values = np.stack(copies, axis=-1)
         distribution = WrappedMod(self.sheet.share, modulus=self.sheet.modulus, offset=values)
         total = np.sum(coins.observe(distribution, site="message", to=SERVER), axis=-1) % self.sheet.modulus
         return int(total) if total.ndim == 0 else total

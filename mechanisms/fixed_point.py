@@ -9,6 +9,7 @@ a float is a dyadic rational, so the bit's probability is exact.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -29,7 +30,7 @@ def split_reward(reward: Any, *, precision: int) -> tuple[int, Fraction]:
     scaled = dyadic(reward) * precision
     if not 0 <= scaled <= precision:
         raise InvalidParameterError(f"a reward must be in [0, 1], got {reward!r}.")
-    whole = scaled.numerator // scaled.denominator
+    whole = math.floor(scaled)
     return whole, scaled - whole
 
 
@@ -49,11 +50,10 @@ def encode(
     of draws depends on it alone, never on the rewards. A reward off the grid raises
     ``InvalidParameterError``. Under coins with replicates an encoding is an array (R,).
     """
-    known = {reward: split_reward(reward, precision=precision) for reward in dict.fromkeys(rewards)}
-    parts = [known[reward] for reward in rewards]
+    parts = [split_reward(reward, precision=precision) for reward in rewards]
     if grid is None or precision % grid:
         return [whole + coins.draw(Bernoulli(p=rest), site=site) for whole, rest in parts]
-    if any(rest for _, rest in known.values()):
+    if any(rest for _, rest in parts):
         raise InvalidParameterError(
             f"rewards must be multiples of 1/{grid} as declared, got others; declare grid=None."
         )

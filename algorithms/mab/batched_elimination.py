@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import compress, repeat
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,8 @@ Floats = NDArray[np.float64]
 Protocols = Callable[[int], Callable[[Coins, Sequence[Any]], Any]]
 
 
-class NoiseTail(NamedTuple):
+@dataclass(frozen=True)
+class NoiseTail:
     """Assumption 1: with probability 1 - 2p the noise in a decoded sum is at most
     ``sigma`` sqrt(log(2/p)) + ``h`` log(2/p)."""
 
@@ -123,8 +124,9 @@ class Elimination:
             tail=self._tail(self.length),
         )
         means = np.where(self.active, means, np.nan)
-        best = np.fmax.reduce(means - radius, axis=-1, keepdims=True)
-        self.active &= ~(means + radius < best)
+        lower = np.where(np.isnan(means), -np.inf, means - radius)
+        best = lower.max(axis=-1, keepdims=True)
+        self.active = self.active & ~(means + radius < best)
         self.batch += 1
 
 
@@ -143,24 +145,32 @@ def strategy(
 
     def run(coins: Coins, n_arms: int) -> Pulls:
         state = Elimination((n_arms,), failure_prob=failure_prob, tail=tail, growth=growth)
-        while state.n_active > 1:
-            means = np.full(n_arms, np.nan)
+        arms = list(range(n_arms))
+        while len(arms) > 1:
+            means = [math.nan] * n_arms
             length = state.length
-            for arm in np.flatnonzero(state.active).tolist():
+            for arm in arms:
                 batch = yield arm, length
                 rewards = _heard(batch, participation)
                 if rewards:
                     means[arm] = protocols(length)(coins, rewards) / len(rewards)
             state.update(means)
-        yield int(np.flatnonzero(state.active)[0]), None
+            arms = [arm for arm in arms if state.active[arm]]
+            # the same set, written as decisions: a proof need not carry the formulas that led to them
+            state.active = np.array([arm in arms for arm in range(n_arms)])
+        for arm in arms:  # the last one, to the end
+            yield arm, None
 
     return run
 
 
 def _heard(batch: Batch, participation: Sequence[bool] | None) -> list[Any]:
     """Return the rewards of the users who send a message."""
-    sends = repeat(True) if participation is None else map(participation.__getitem__, batch.rounds)
-    return [*compress(batch.values().tolist(), sends)]
+    return [
+        reward
+        for t, reward in zip(batch.rounds, batch.values().tolist(), strict=True)
+        if participation is None or participation[t]
+    ]
 
 
 def _growth(value: ExactLike) -> Fraction:

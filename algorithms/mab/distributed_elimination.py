@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Literal, Protocol
@@ -208,6 +208,11 @@ class Variant:
     sheet: Callable[[int], Sheet]
     tail: Callable[[int], NoiseTail]
     aggregator: Aggregator = secure_sum
+
+    def prepared(self, lengths: Sequence[int]) -> Variant:
+        """Return the same variant with the sheets of these batch sizes, computed once."""
+        sheets = {length: self.sheet(length) for length in lengths}
+        return replace(self, sheet=lambda length: sheets[length])
 
 
 def variant(

@@ -9,6 +9,7 @@ from audits.public_refusals import GAME, PARTICIPATION, PROTOCOL
 from dpaudit.certify.build import post_processing
 from dpaudit.certify.sites import Site
 from dpaudit.core.claims import PureDP
+from dpaudit.core.data import Integers, Records
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact import ExactLike
 from dpaudit.core.suite import Run
@@ -23,6 +24,7 @@ from dpaudit.replay.domains import Values
 
 __all__ = [
     "PUBLIC_CHOICES",
+    "bits",
     "protocol_audit",
 ]
 
@@ -41,6 +43,11 @@ PUBLIC_CHOICES = {
 }
 
 
+def bits(horizon: int, *, n_arms: int = 2) -> Records:
+    """Return the declaration of all tables (T, K) of rewards 0 and 1, one row for each user."""
+    return Records(Integers(0, 1), size=horizon, width=n_arms)
+
+
 def protocol_audit(
     name: str,
     *,
@@ -50,6 +57,7 @@ def protocol_audit(
     more_rounds: Sequence[int] = (),
     ways: Mapping[str, Callable[[int], bool | None]],
     backgrounds: Mapping[str, Sequence[float]],
+    n_arms: int = 2,
     growth: ExactLike = 2,
     site: str = "aggregate",
     seen_by: Principal = SERVER,
@@ -61,11 +69,11 @@ def protocol_audit(
     ``ways`` are the steered histories (``steered``). ``site`` is the site that a user's reward affects.
     """
     budget = Fraction(epsilon)
-    chosen = variant(name, epsilon=budget, failure_prob=Fraction(1, horizon))
     lengths = batch_lengths(horizon, growth=growth)
+    chosen = variant(name, epsilon=budget, failure_prob=Fraction(1, horizon)).prepared(lengths)
     return PrivacyAudit(
         domain=Values(0, 1),
-        claim=PureDP(epsilon=budget, view=View.of(seen_by)),
+        claim=PureDP(epsilon=budget, view=View.of(seen_by), domain=bits(horizon, n_arms=n_arms).words),
         program=program(chosen, growth=growth, grid=1),
         neighbours=lambda run: reward_pairs(
             horizon=horizon,

@@ -93,8 +93,8 @@ def returning_pairs() -> list[Neighbours]:
 def returning_audit(total: Fraction, touches: int) -> PrivacyAudit:
     """Return the claim that a user's loss is at most ``total``, with ``touches`` affected aggregates
     declared."""
-    chosen = variant("dist_dp_se", epsilon=EPSILON, failure_prob=Fraction(1, HORIZON))
     lengths = batch_lengths(HORIZON, growth=GROWTH)
+    chosen = variant("dist_dp_se", epsilon=EPSILON, failure_prob=Fraction(1, HORIZON)).prepared(lengths)
     batch = compose_parallel(laplace_batches(chosen, lengths, epsilon=EPSILON))
     ways = {"arm 2 is eliminated": lambda k: k % 2 == 0, "arm 1 is eliminated": lambda k: k % 2 == 1}
     return PrivacyAudit(

@@ -28,7 +28,7 @@ from dpaudit.certify.sites import Site
 from dpaudit.certify.witnesses.program_distributions import program_distributions_bound
 from dpaudit.certify.witnesses.program_event import program_event_bound
 from dpaudit.coins.base import Program
-from dpaudit.core.claims import ApproxDP, Claim, GaussianDP, PureDP, ZeroConcentratedDP
+from dpaudit.core.claims import ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.core.claims.base import Adjacency, Unit
 from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import DpauditError, InvalidParameterError
@@ -232,7 +232,7 @@ def provable(claim: Claim) -> TypeGuard[PureDP | GaussianClaim]:
 
 def evidence_of(
     program: Callable[..., Any],
-    claim: PureDP | GaussianClaim,
+    claim: PureDP | GaussianClaim | RenyiDP,
     shape: Shape | Declared,
     *,
     files: Sequence[str] = (),
@@ -245,6 +245,10 @@ def evidence_of(
         followed = prove_values(program, claim, data=shape, files=files)
         evidence = _proof(followed.record, followed.bound, claim, shape.words, followed.assumptions)
         return Outcome(evidence, [f"a proof for {shape.words}: {_in_words(followed, claim)}"])
+    if isinstance(claim, RenyiDP):
+        raise InvalidParameterError(
+            "a RenyiDP claim is proved for Records or a Table, got Symbols.", code="E-CLAIM-NOT-PROVABLE"
+        )
     found = prove(program, claim, data=shape.data, adjacency=shape.adjacency)
     notes = [f"a proof for {found.scope}: {_in_words(found, claim)}"]
     return Outcome([*_evidence(found, claim), *_witness(found, claim)], notes)

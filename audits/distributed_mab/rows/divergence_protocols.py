@@ -13,8 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE, concentrated_bound
-from audits.distributed_mab.noise_privacy import DOMAIN
-from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
+from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, bits
 from audits.distributed_mab.renyi_privacy import theorem_2_final
 from dpaudit.certify.witnesses.divergence import divergence_witness
 from dpaudit.core.claims import Ordering, RenyiDP, ZeroConcentratedDP
@@ -35,6 +34,8 @@ from dpaudit.reference.algorithms.neighbours import reward_pairs
 from dpaudit.reference.mechanisms.gaussian_sum_divergence import xi
 from dpaudit.replay.aggregate_histories import Survey, survey
 from dpaudit.suite import evidence, over
+from dpaudit.suite.attempts import program_files
+from dpaudit.suite.program_proofs import evidence_of
 
 __all__ = ["rows"]
 
@@ -87,8 +88,13 @@ RENYI = Protocol(name="dist_rdp_se", epsilon=Fraction(1), horizon=512)
 CONCENTRATED = Protocol(name="dist_cdp_se", epsilon=Fraction(1, 2), horizon=258)
 
 
-def _outcome(protocol: Protocol, found: list[Evidence]) -> Outcome:
-    """Return the evidence on the claim and on its accounting: the effect of one reward in the runs."""
+def _outcome(protocol: Protocol, claim: RenyiDP | ZeroConcentratedDP, found: list[Evidence]) -> Outcome:
+    """Return the evidence on the claim, and on its accounting: a proof of the program, and the effect of one
+    reward in its runs."""
+    chosen, lengths = protocol.parts
+    proof = evidence_of(
+        program(chosen.prepared(lengths), grid=1), claim, bits(protocol.horizon), files=program_files()
+    )
     looked = surveyed(protocol.name, protocol.epsilon, protocol.horizon, 1)
     notes = [
         f"{looked.runs} pairs of runs; one reward changed the sums of encodings by at most {looked.moved} g",
@@ -111,7 +117,13 @@ def _outcome(protocol: Protocol, found: list[Evidence]) -> Outcome:
         samples=looked.runs,
         deciding=False,
     )
-    return Outcome(found, notes, looked.unmet(), samples=looked.runs, cells=[cell])
+    return Outcome(
+        [*found, *proof.evidence],
+        [*notes, *proof.notes],
+        looked.unmet(),
+        samples=looked.runs,
+        cells=[cell],
+    )
 
 
 ACCOUNTING = Ordering(
@@ -131,7 +143,7 @@ def _words(users: int) -> str:
 def renyi_claim(order: int) -> RenyiDP:
     """Theorem 2's ε(α)."""
     budget = theorem_2_final(order, RENYI.epsilon, Fraction(1))
-    return RenyiDP(order=order, epsilon=budget, view=SERVER_VIEW, domain=DOMAIN)
+    return RenyiDP(order=order, epsilon=budget, view=SERVER_VIEW, domain=bits(RENYI.horizon).words)
 
 
 @evidence(
@@ -140,7 +152,6 @@ def renyi_claim(order: int) -> RenyiDP:
     "Theorem 2, Definition 3",
     claim=renyi_claim,
     over=over(order=(2, 32)),
-    expect="consistent",
 )
 def renyi(run: Run, order: int) -> Outcome:
     """Dist-RDP-SE, s = 1, ε = 1: all sums, adaptive, are (α, ε(α))-RDP
@@ -162,15 +173,15 @@ def renyi(run: Run, order: int) -> Outcome:
         )
         for sheet in (chosen.sheet(certain[0]), chosen.sheet(certain[-1]))
     ]
-    return _outcome(RENYI, [in_parallel(skellam_batches(chosen, lengths)).certify(claim), *below])
+    return _outcome(RENYI, claim, [in_parallel(skellam_batches(chosen, lengths)).certify(claim), *below])
 
 
 with precision(256):
     RHO = concentrated_bound(CONCENTRATED.epsilon**2, xi(Fraction(1), CONCENTRATED.horizon // 2 - 1))
-CDP = ZeroConcentratedDP(rho=RHO, view=SERVER_VIEW, domain=DOMAIN)
+CDP = ZeroConcentratedDP(rho=RHO, view=SERVER_VIEW, domain=bits(CONCENTRATED.horizon).words)
 
 
-@evidence(rows, "CZ23-T4P/protocol", "Theorem 4, Definition 3", claim=CDP, expect="consistent")
+@evidence(rows, "CZ23-T4P/protocol", "Theorem 4, Definition 3", claim=CDP)
 def concentrated(run: Run) -> Outcome:
     """Dist-CDP-SE, s = 1, ε = 1/2, T = 258: all sums, adaptive, are (1/2)ε̄²-CDP
 
@@ -188,4 +199,4 @@ def concentrated(run: Run) -> Outcome:
         variance=share_variance(first),
         count=first.users,
     )
-    return _outcome(CONCENTRATED, [in_parallel(gaussian_batches(chosen, lengths)).certify(CDP), below])
+    return _outcome(CONCENTRATED, CDP, [in_parallel(gaussian_batches(chosen, lengths)).certify(CDP), below])

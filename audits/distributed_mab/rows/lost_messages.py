@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from audits.distributed_mab.lost_messages import oversized, unfinished_batches
-from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
+from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, bits
 from dpaudit.certify.build import Proof, polya_noise, post_processing
 from dpaudit.certify.sites import Site
 from dpaudit.core.claims import Ordering, PureDP
@@ -77,14 +77,23 @@ def _audit(
     participation: Sequence[bool],
     parts: Sequence[Proof],
     changed: int,
-    words: str,
+    words: str = "everybody",
     *,
     site: str,
 ) -> PrivacyAudit:
+    """Return the audit of a program whose ``participation`` is a public constant.
+
+    Without ``words`` the claim is about this program alone, as a proof of it is.
+    """
     pairs = reward_pairs(horizon=len(participation), rounds=(changed,), backgrounds=ZEROS)
     return PrivacyAudit(
         domain=Values(0, 1),
-        claim=PureDP(epsilon=EPSILON, view=View.of(SERVER), participation=words),
+        claim=PureDP(
+            epsilon=EPSILON,
+            view=View.of(SERVER),
+            participation=words,
+            domain=bits(len(participation)).words,
+        ),
         program=program(chosen, grid=1, participation=participation),
         neighbours=lambda run: pairs,
         sites=[Site(site, total=EPSILON)],
@@ -136,7 +145,7 @@ WORDS = f"{LENGTH - 1} of {LENGTH} users in one batch, and all other users"
 
 
 def _chosen(name: str) -> Variant:
-    return variant(name, epsilon=EPSILON, failure_prob=Fraction(1, HORIZON))
+    return variant(name, epsilon=EPSILON, failure_prob=Fraction(1, HORIZON)).prepared(batch_lengths(HORIZON))
 
 
 @privacy(
@@ -161,7 +170,7 @@ def dropout() -> PrivacyAudit:
     f"Theorem 1, {LOST}; repaired",
     role="repaired",
     accounting="",
-    expect="consistent",
+    prove=bits(HORIZON),
 )
 def dropout_repaired() -> PrivacyAudit:
     """Dist-DP-SE with shares for 3 of 4 users, one of 4 lost: all sums are (ε, 0)-DP"""
@@ -173,7 +182,8 @@ def dropout_repaired() -> PrivacyAudit:
         )
         for users in batch_lengths(HORIZON)
     ]
-    return _audit(oversized(chosen, RATIO), PARTICIPATION, parts, MISSING + 1, WORDS, site="aggregate")
+    shares = oversized(chosen, RATIO).prepared(batch_lengths(HORIZON))
+    return _audit(shares, PARTICIPATION, parts, MISSING + 1, site="aggregate")
 
 
 @privacy(
@@ -182,7 +192,7 @@ def dropout_repaired() -> PrivacyAudit:
     f"Theorem 6, {LOST}",
     role="what-if",
     accounting="",
-    expect="consistent",
+    prove=bits(HORIZON),
 )
 def local_dropout() -> PrivacyAudit:
     """LDP-SE (local), one of 4 users of one batch lost: all messages are (ε, 0)-DP
@@ -191,4 +201,4 @@ def local_dropout() -> PrivacyAudit:
     """
     chosen = _chosen("ldp_se")
     parts = laplace_batches(chosen, batch_lengths(HORIZON), epsilon=EPSILON)
-    return _audit(chosen, PARTICIPATION, parts, MISSING + 1, WORDS, site="message")
+    return _audit(chosen, PARTICIPATION, parts, MISSING + 1, site="message")

@@ -25,6 +25,7 @@ from dpaudit.kernel.values.info import (
     need,
     nonnegative,
     union,
+    whole,
 )
 from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, times, total, upper_root
 from dpaudit.kernel.values.texts import text_column
@@ -369,6 +370,7 @@ def reshape(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
         records == 0 or (i.records and _product(shape[:records]) == _product(i.shape[: i.records])),
         "a reshape must not split the rows of records",
     )
+    kept = whole(i)
     if not records:
         i = flat(s, i)
     else:
@@ -384,7 +386,12 @@ def reshape(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
     return fit(
         s,
         replace(
-            i, shape=shape, records=records, aligned=aligned if records else None, facts=facts, python=False
+            i,
+            shape=shape,
+            records=records,
+            aligned=aligned if records else None,
+            facts={**facts, **kept},
+            python=False,
         ),
     )
 
@@ -434,7 +441,7 @@ def rows(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
         aligned = (first, None if stop is None else count, 1)
     if count == 0:
         support = ()
-    return replace(i, shape=(count, *i.shape[1:]), support=support, aligned=aligned, facts={})
+    return replace(i, shape=(count, *i.shape[1:]), support=support, aligned=aligned, facts=whole(i))
 
 
 def part(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
@@ -499,6 +506,7 @@ def pick(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
     inner = tuple(p["shape"])
     need(_product(inner) == len(places), "the shape must match the number of selected entries")
     facts = {"entry": (ids[0], places[0])} if not i.records and inner == () else {}
+    facts |= whole(i)
     values = None if i.values is None else i.values.picked(places)
     return fit(s, replace(i, shape=(*i.shape[: i.records], *inner), values=values, facts=facts, python=False))
 

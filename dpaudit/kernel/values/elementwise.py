@@ -25,6 +25,7 @@ from dpaudit.kernel.values.info import (
     nonnegative,
     squared_sum,
     union,
+    whole,
 )
 from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, times, total, upper_root
 
@@ -276,7 +277,8 @@ def subtract(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
     if (
         v.facts.get("floor_of", (None,))[0] == ids[0] and u.shape == v.shape
     ):  # a number minus its floor is in [0, 1)
-        found = fit(s, replace(found, low=ZERO, high=ONE, facts={"fraction_of": ids[0]}))
+        top = ZERO if whole(u) else ONE
+        found = fit(s, replace(found, low=ZERO, high=top, facts={"fraction_of": ids[0]}))
     return in_int64(s, found)
 
 
@@ -324,6 +326,8 @@ def multiply(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str,
         rises=any(u.rises and not v.private and nonnegative(s, v) for u, v in ((a, b), (b, a))),
         guard=guard,
     )
+    if all(map(whole, infos)):
+        found = replace(found, facts={"whole": True})
     for u, v, node in ((infos[0], infos[1], ids[0]), (infos[1], infos[0], ids[1])):
         fact = v.facts.get("inverse")
         if fact and fact[0] == node and one_per_row(frame.records, u, v):
@@ -836,12 +840,12 @@ def _nearest(bound: Bound) -> Bound:
 
 
 def as_kind(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
-    """Convert numbers to float64, or Booleans to int64."""
+    """Convert numbers to float64, or Booleans to int64. The values stay the same, and so do facts on them."""
     [i], kind = infos, p["kind"]
     kept = kind == "f" or kind == i.kind or (kind == "i" and i.kind == "b")
     need(kept, "a cast must keep all values")
-    python = bool(p.get("python", i.python))
-    return in_int64(s, replace(i, kind=kind, python=python, guard=masked(i, ids[0])))
+    python, facts = bool(p.get("python", i.python)), {**i.facts, **whole(i)}
+    return in_int64(s, replace(i, kind=kind, python=python, facts=facts, guard=masked(i, ids[0])))
 
 
 def modulo(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:

@@ -43,6 +43,7 @@ __all__ = [
     "magnitude",
     "need",
     "union",
+    "whole",
 ]
 
 #: (node, low, high, low is open, high is open, excluded numbers). The value changes only if the node's value
@@ -157,8 +158,9 @@ class Info:
     added. ``facts`` holds relations to other nodes (``low``: v >= k |u|_p, ``inverse``: 0 <= v <= c / |u|_p,
     ``exactly``: Booleans that hold exactly where a node compares so with a number, ``moved``: the number of
     entries that change, ``sides``: the largest sum of the positive parts, and of the negative parts, of a
-    change, and ``exp``, ``centred``, ``entry``, ``sum_of``, ``softmax``). ``values`` holds the entries of a
-    constant in row-major order.
+    change, and ``exp``, ``centred``, ``entry``, ``sum_of``, ``softmax``). The fact
+    ``whole`` states that every entry of a float64 is an integer. ``values`` holds the entries of a constant
+    in row-major order.
     """
 
     shape: tuple[int | Poly, ...] = ()
@@ -197,6 +199,13 @@ class Info:
         """Return the value of a public number if it is known as an expression, otherwise None."""
         same = not self.private and self.low is not None and self.low == self.high
         return self.low if same else None
+
+
+def whole(info: Info) -> dict[str, Any]:
+    """Return the fact that every entry of a value is an integer, or no fact."""
+    number = None if info.constant is None else info.constant.number
+    known = info.kind in "bi" or "whole" in info.facts or (number is not None and number.denominator == 1)
+    return {"whole": True} if known else {}
 
 
 def magnitude(s: Setting, info: Info) -> Bound:

@@ -221,6 +221,8 @@ _of_python("divmod pow ord chr bin hex", spec="*arguments")
 
 #: Exact numbers from plain ones. They raise for other arguments, which no handler can catch (``exceptions``).
 _register("exact positive probability", home=exact, prefix="dpaudit.core.exact.")
+#: In the model of real numbers, the exact value of a private float is the float itself.
+_register("dyadic", rules.dyadic_rule, "value", home=exact, prefix="dpaudit.core.exact.", shape="number")
 
 
 def _caller(name: str) -> Callable[..., Any]:

@@ -189,6 +189,10 @@ FRESH = frozenset(
 )
 
 
+#: Functions that return an array without axes for a number, and not a number.
+NO_AXES = ("np.array", "np.asarray", "np.where", "np.copy", "np.zeros_like", "np.ones_like")
+
+
 def call_accepted(run: Run, accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
     """Call an accepted function, or a method with its object as the first argument.
 
@@ -196,6 +200,8 @@ def call_accepted(run: Run, accepted: Accepted, arguments: list[Any], options: d
     in place afterwards.
     """
     found = _called_accepted(run, accepted, arguments, options)
+    if accepted.name in NO_AXES and isinstance(found, Public | Private) and found.shape == ():
+        found = Array(found, shared=True)  # unlike a number, ``b = a; b += 1`` changes a
     fresh = isinstance(accepted.function, np.ufunc) or accepted.name in FRESH
     fresh = fresh or (accepted.name == "astype" and "copy" not in options and len(arguments) < 6)
     fresh = fresh or (accepted.name == "np.array" and not {"copy", "subok", "like"} & set(options))
@@ -397,7 +403,7 @@ KEEPS_KIND = (
 
 def _outcome_shape(accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:
     if accepted.shape == "scalar":
-        return () if len(arguments) == 1 and not options else None
+        return _reduced(shape_of(arguments[0]), options) if len(arguments) == 1 else None
     if accepted.name in ("np.reshape", "reshape") and arguments and not options:
         shape, new = shape_of(arguments[0]), [unwrapped(argument) for argument in arguments[1:]]
         if shape is None or not all(isinstance(n, int) for n in shape) or symbols_in(new):
@@ -413,7 +419,7 @@ def _outcome_shape(accepted: Accepted, arguments: list[Any], options: dict[str, 
         return shapes[-1] if fits else None
     if accepted.shape == "number":
         return () if all(shape_of(argument) == () for argument in arguments) else None
-    if accepted.shape == "same":
+    if accepted.shape == "same" or (accepted.name == "np.where" and len(arguments) == 3):
         shapes = [shape_of(argument) for argument in arguments]
         if None in shapes or options:
             return None
@@ -428,6 +434,16 @@ def _outcome_shape(accepted: Accepted, arguments: list[Any], options: dict[str, 
     if accepted.shape == "array" and arguments:
         return shape_of(arguments[0])
     return None
+
+
+def _reduced(shape: Any, options: dict[str, Any]) -> Any:
+    """Return the shape of a sum or another reduction, if it is known."""
+    axis = options.get("axis")
+    if not options:
+        return ()
+    if set(options) != {"axis"} or type(axis) is not int or not shape or not -len(shape) <= axis < len(shape):
+        return None
+    return tuple(n for place, n in enumerate(shape) if place != axis % len(shape))
 
 
 def _outcome_expression(

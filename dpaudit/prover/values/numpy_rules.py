@@ -60,6 +60,7 @@ __all__ = [
     "cumsum_rule",
     "digitize_rule",
     "dot_rule",
+    "dyadic_rule",
     "each_rule",
     "elementwise_rule",
     "extreme_rule",
@@ -591,6 +592,14 @@ def python_number_rule(kind: str) -> Rule:
         return run.step("cast", [value], {"kind": kind, "python": True})
 
     return rule
+
+
+def dyadic_rule(run: Run, value: Any) -> Any:
+    """Follow ``dyadic(x)`` of one number. A ``Fraction`` has the operators of a Python float."""
+    number = run.lift(value)
+    if number.shape != () or number.info.kind == "b":
+        run.refuse("dyadic() requires a single number")
+    return run.step("cast", [number], {"kind": "f", "python": True})
 
 
 def item_rule(run: Run, a: Any) -> Any:

@@ -53,6 +53,7 @@ def same(left: Any, right: Any) -> bool:
     """Return whether two values agree in shape and type, and in numbers up to rounding."""
     if left is MISSING or right is MISSING:
         return True
+    left, right = (float(one) if type(one) is Fraction else one for one in (left, right))  # ``dyadic_rule``
     kinds = NUMBERS.get(type(left)), NUMBERS.get(type(right))
     if None not in kinds:
         x, y = float(left), float(right)

@@ -772,6 +772,10 @@ class Fuzz:
             self._equal(value, self.all[info.facts["exp"]], np.exp, no, "exp")
         if "sum_of" in info.facts:
             self._equal(value, self.all[info.facts["sum_of"]], np.sum, no, "sum_of")
+        if "whole" in info.facts:
+            for one in (one for sides in value.samples for one in sides):
+                if not np.array_equal(np.rint(one), one):
+                    raise no("fact whole")
         if info.facts.get("centred") is not None and not info.records:
             for pair in self.pairs:
                 left, right = (np.asarray(one, dtype=float) for one in value.samples[pair.number])

@@ -142,6 +142,7 @@ MUTANTS = [
     one("sub", E, "subtract", "low=None if v.high is None else -v.high", "low=v.low"),
     one("mul", E, "multiply", "times(top_b, a.change)", "a.change"),
     one("mul", E, "multiply", "fact[0] == node and", "", "clip"),
+    one("mul", E, "multiply", "if all(map(whole, infos))", "if any(map(whole, infos))"),
     one("mul", E, "multiply", "and nonnegative(s, v) for", "for", "sum", "mul", **ADD_REMOVE),
     one("div", E, "divide", "times(inv * inv, top, b.change)", "ZERO"),
     one("div", E, "divide", 'need(least is not None and least < 0, "the divisor', 'need(least is not None, "the divisor'),

@@ -95,6 +95,7 @@ CASES = [
     Case("the private number of records", PAIRS, [("ones", (0,), {}), ("sum", (1,), whole(0))], {"change": 1, "low": 0, "rises": True}, setting=ADD),
     Case("a hidden draw", UNIT, [("hidden_draw", (0,), {"low": "0", "high": "3", "number": 1, "kind": "i", "python": False})], {"low": 0, "high": 3, "change": 3}),
     Case("a fraction", UNIT, [("floor", (0,), {"kind": "f", "python": False}), ("sub", (0, 1), {})], {"low": 0, "high": 1}),
+    Case("the fraction of an integer", BITS, [("cast", (0,), {"kind": "f", "python": False}), ("floor", (1,), {"kind": "f", "python": False}), ("sub", (1, 2), {})], {"low": 0, "high": 0, "change": 0}),
     Case("a row function", UNIT, [("row_function", (0,), {"seed": 1, "shape": (2,)})], {"low": None, "high": None, "change": None}),
     # Sums: one record moves the sum by its row; an added record by its own norm; a group of g by g times that.
     Case("sum", SIGNED, [("sum", (0,), whole(0))], {"change1": 3, "low": -3, "high": 6}, ("change1", "low", "high"), corners=(-1, 2)),
