@@ -216,7 +216,7 @@ def audit(
     proved = proof.verdict == "verified"
     found, why, aim = None, _why_unrefutable(claim) if attack else "", ""
     pairs, aim = _pairs(function, claim, data, files, aiming=not proved) if attack else ([], "")
-    if attack and not proved:
+    if attack and not proved and not why:
         witness = counterexample(
             function,
             claim,
@@ -313,7 +313,7 @@ def _attacked(
 
 
 def _mechanism(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """Return the function in the form ``(data, rng) -> output``, including what it releases or prints."""
+    """Return the function as ``(data, rng) -> output``, with all that it prints or shows to the public."""
     needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
     names = [p.name for p in needed if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
 
@@ -323,7 +323,7 @@ def _mechanism(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
                 coins = RecordingCoins(rng)
                 found = function(coins, data)
                 found = list(found) if isinstance(found, GeneratorType) else found
-                return (*coins.shown, found)
+                return (*(shown for shown in coins.shown if PUBLIC.name in shown[0]), found)
             found = function(data) if len(names) == 1 else function(data, rng)
             found = list(found) if isinstance(found, GeneratorType) else found
         return (found, printed.getvalue()) if printed.getvalue() else found

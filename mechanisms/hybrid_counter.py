@@ -41,9 +41,15 @@ def node_scale(level: int, *, epsilon: ExactLike, variant: HybridVariant) -> Fra
     return 2 * (level + (variant == "repaired")) / positive(epsilon, name="epsilon")
 
 
-@lru_cache(maxsize=256)
-def _node_distribution(level: int, epsilon: Fraction, variant: HybridVariant) -> Laplace:
-    return Laplace(scale=node_scale(level, epsilon=epsilon, variant=variant))
+#: The largest level of a tree: 2^64 observations are more than any run has.
+MAX_LEVEL = 64
+
+
+@lru_cache(maxsize=64)
+def _node_distributions(epsilon: Fraction, variant: HybridVariant) -> tuple[Laplace, ...]:
+    """Return the distributions of a node's noise in the trees of levels 1, 2, ..., ``MAX_LEVEL``."""
+    levels = range(1, MAX_LEVEL + 1)
+    return tuple(Laplace(scale=node_scale(level, epsilon=epsilon, variant=variant)) for level in levels)
 
 
 class HybridNoise:
@@ -53,11 +59,11 @@ class HybridNoise:
         self.epsilon = positive(epsilon, name="epsilon")
         self.variant: HybridVariant = variant
         self.array_sum = ArraySum(epsilon=self.epsilon / 2)
-        _node_distribution(1, self.epsilon, variant)  # raises for an unknown variant before anything is drawn
+        self._nodes = _node_distributions(self.epsilon, variant)
 
     def node(self, level: int) -> Laplace:
         """Return the distribution of a node's noise in the tree on 2^level leaves."""
-        return _node_distribution(level, self.epsilon, self.variant)
+        return self._nodes[level - 1]
 
     def tree(self, coins: Coins, level: int) -> TreeCounter:
         """Return an empty tree on 2^level leaves; its releases are at site ``node-<level>``."""
@@ -86,7 +92,7 @@ class HybridCounter:
             self._close_block()
             return self._closed
         before = self._closed
-        if self.noise.variant == "promoted" and self._tree.leaves + 1 == 1 << self.level:
+        if self.noise.variant == "promoted" and self._tree.leaves + 1 == 2**self.level:
             self._close_block()
             return self._closed
         noisy = before + self._tree.add(value)

@@ -71,7 +71,7 @@ class TreeCounter:
 
     @property
     def full(self) -> bool:
-        return self.leaves == 1 << self.levels
+        return self.leaves == 2**self.levels
 
     def add(self, value: Any) -> Any:
         """Insert ``value`` into the left-most empty leaf and return the noisy sum of all leaves so far."""
@@ -80,7 +80,7 @@ class TreeCounter:
         self.leaves += 1
         level = (self.leaves & -self.leaves).bit_length() - 1
         block = value + sum(self._sums[:level])
-        self._sums[: level + 1] = [0.0] * level + [block]
+        self._sums = [*[0.0] * level, block, *self._sums[level + 1 :]]
         noisy_block = self.coins.release(block, self.noise, site=self.site, to=SERVER)
-        self._noisy[: level + 1] = [0.0] * level + [noisy_block]
+        self._noisy = [*[0.0] * level, noisy_block, *self._noisy[level + 1 :]]
         return sum(reversed(self._noisy))

@@ -58,19 +58,19 @@ def program(*, epsilon: ExactLike, variant: HybridVariant = "repaired") -> Progr
 def _run(coins: Coins, n_arms: int, epsilon: float, make: CounterFactory) -> Pulls:
     counters = [make(coins) for _ in range(n_arms)]
     pulls = np.ones(n_arms)
+    levels = np.ones(n_arms)  # floor(log2(O + 1)) for O pulls
     means = np.zeros(n_arms)
     for arm, counter in enumerate(counters):
         means[arm] = counter.add((yield arm, 1).sum())
     t = n_arms + 1
     while True:
         log_t = math.log2(t)
-        # floor(log2(O + 1)) without a float logarithm: the exponent of O + 1 = m * 2^e with m in [1/2, 1),
-        # minus one
-        levels = np.frexp(pulls + 1)[1] - 1
         indices = means + np.sqrt(3 * log_t / pulls) + 6 * math.sqrt(8) * log_t * levels / (pulls * epsilon)
         arm = int(indices.argmax())
-        noisy_total = counters[arm].add((yield arm, 1).sum())
+        counter = counters[arm]
+        noisy_total = counter.add((yield arm, 1).sum())
         pulls[arm] += 1
+        levels[arm] = (counter.count + 1).bit_length() - 1  # without a float logarithm
         means[arm] = noisy_total / pulls[arm]
         t += 1
 

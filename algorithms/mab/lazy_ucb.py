@@ -120,14 +120,14 @@ def _run(coins: Coins, n_arms: int, epsilon: float, memory: Callable[[], Memory]
     for arm, kept in enumerate(memories):
         kept.insert((yield arm, 1))
         first.append(release(coins, kept.close()))
-    standings = Standings(first, epsilon=epsilon)
+    standings = Standings(tuple(float(mean) for mean in first), epsilon=epsilon)
     t = n_arms + 1  # rounds count from 1, as in the paper
     while True:
-        arm = standings.leader(t)
+        arm = int(standings.leader(t))
         kept = memories[arm]
-        count = standings.rounds_in_lead(arm, t, limit=kept.room)
+        count = min(max(int(standings.rounds_in_lead(arm, t, limit=kept.room)), 1), kept.room)
         kept.insert((yield arm, count))
         t += count
         if not kept.room:
             size = kept.size
-            standings.renew(arm, mean=release(coins, kept.close()) / size, size=size)
+            standings.renew(arm, mean=float(release(coins, kept.close()) / size), size=size)

@@ -78,8 +78,7 @@ def epochs(select: Selector, *, first_action: int = 0) -> Strategy:
 
 
 def _argmax(scores: Any) -> Any:
-    best = np.argmax(scores, axis=-1)
-    return int(best) if best.ndim == 0 else best
+    return int(np.argmax(scores)) if scores.ndim == 1 else np.argmax(scores, axis=-1)
 
 
 def _argmax_of_released(coins: Coins, sums: Any, epsilon: Fraction) -> Any:

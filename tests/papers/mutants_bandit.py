@@ -12,7 +12,7 @@ from dpaudit.reference.algorithms.environment import Batch
 from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
 from dpaudit.reference.algorithms.play import Strategy
 from dpaudit.reference.mechanisms.array_sum import ArraySum, NoisySum
-from dpaudit.reference.mechanisms.hybrid_counter import HybridCounter, HybridNoise
+from dpaudit.reference.mechanisms.hybrid_counter import HybridCounter, HybridNoise, node_scale
 from dpaudit.reference.mechanisms.tree_counter import TreeCounter
 from tests.papers.mutant import EPSILON, Mutant, bandit
 
@@ -173,7 +173,8 @@ class _ScaledNoise(HybridNoise):
             self.array_sum = ArraySum(epsilon=array_epsilon)
 
     def node(self, level: int) -> Laplace:
-        return super().node(max(0, level + self.shift))
+        scale = node_scale(max(0, level + self.shift), epsilon=self.epsilon, variant=self.variant)
+        return Laplace(scale=scale)
 
 
 class ReusedNodeTree(TreeCounter):

@@ -257,7 +257,7 @@ class Expressions(Branches):
         if isinstance(op, ast.Is | ast.IsNot):
             return self._identical(left, right) == isinstance(op, ast.Is)
         if isinstance(op, ast.In | ast.NotIn):
-            inside = content(right)
+            inside, left = content(right), self.run.whole.if_integer(self.run, content(left))
             if (
                 not is_plain(left)
                 or not is_plain(right)

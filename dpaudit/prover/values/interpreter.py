@@ -16,13 +16,15 @@ import numpy as np
 
 from dpaudit.prover.values.branches import returns_early
 from dpaudit.prover.values.functions import Accepted, call_accepted
-from dpaudit.prover.values.generators import Finished, Generators
+from dpaudit.prover.values.generators import Finished
 from dpaudit.prover.values.joins import is_private
+from dpaudit.prover.values.opaque import OpaqueCalls
 from dpaudit.prover.values.operations import (
     add_to_output,
     content,
     truth,
 )
+from dpaudit.prover.values.randomness import GENERATOR
 from dpaudit.prover.values.record_loops import follows_loop, follows_sum
 from dpaudit.prover.values.run import ProgramRaisedError
 from dpaudit.prover.values.scopes import (
@@ -42,14 +44,20 @@ from dpaudit.prover.values.scopes import (
     name_of,
 )
 from dpaudit.prover.values.values import (
+    MISSING,
     Array,
     Named,
+    Symbol,
 )
 
 __all__ = ["Interpreter"]
 
+#: Functions and methods that may return an array without dimensions instead of a number.
+SINGLE = ("array", "asarray", "copy", "where", "reshape", "full", "full_like", "zeros_like", "ones_like",
+          "squeeze", "transpose", "astype")  # fmt: skip
 
-class Interpreter(Generators):
+
+class Interpreter(OpaqueCalls):
     """An interpreter for one function on one path."""
 
     def call(self, function: Any, arguments: Sequence[Any], options: dict[str, Any], node: ast.AST) -> Any:
@@ -59,6 +67,19 @@ class Interpreter(Generators):
         arguments = list(arguments)
         if self.pure:
             self.require_pure_call(inner, arguments, options)
+        found = self.call_opaque(inner, arguments, options)
+        if found is not MISSING:
+            return found
+        found = self.observed(inner, arguments, options, lambda: self._dispatched(inner, arguments, options))
+        name = inner.name.rpartition(".")[2] if isinstance(inner, Accepted | Bound | Named) else ""
+        drawn = name in GENERATOR and any(
+            type(one) is tuple and not one for one in (*arguments, *options.values())
+        )
+        if (drawn or name in SINGLE) and isinstance(found, Symbol) and not isinstance(found, Array):
+            self.no_dimensions[id(found)] = found
+        return found
+
+    def _dispatched(self, inner: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
         if isinstance(inner, Function):
             return self.call_function(inner, arguments, options)
         if isinstance(inner, Accepted):

@@ -278,6 +278,10 @@ def _whole(run: Run, inner: Any, key: Any) -> Any:
     So is a position in a private array, unless an entry at an outcome with a ``count`` has a rule of its own.
     """
     place = content(key)
+    if isinstance(place, Public) and place.kind != "b" and place.shape == ():
+        known = run.whole.value(place.expression)
+        if known is not None and known.denominator == 1:
+            return int(known)
     if isinstance(inner, Private) and isinstance(place, Public) and place.count is None and place.kind != "b":
         whole = run.whole.one_of(run, place) if place.shape == () else None
         return key if whole is None else whole

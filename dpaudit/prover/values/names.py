@@ -76,6 +76,8 @@ class Parts:
         self.kept: list[Any] = []
         self.imports: dict[int, Any] = {}
         self.depth = 0
+        #: Values that may be arrays without dimensions, which += changes in place.
+        self.no_dimensions: dict[int, Any] = {}
         self.handling: list[Raised] = []  # the exceptions of the handlers that run now
         self.pure = 0  # the nesting of branches on private conditions, in which only pure code is followed
 

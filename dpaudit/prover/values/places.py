@@ -88,8 +88,9 @@ class Places(Names):
         inner = content(place)
         if id(inner) in self.frozen:
             self.run.refuse("the data, or a list or dict from outside the function, is modified")
+        if not isinstance(inner, Public):
+            key = self.run.whole.if_integer(self.run, content(key))
         if isinstance(inner, list | dict):
-            key = content(key)
             if (
                 isinstance(key, Symbol)
                 or not is_key(key)
@@ -194,6 +195,8 @@ class Places(Names):
             inner.extend(self.iterate(other))
             return inner
         if not isinstance(place, Array):
+            if id(inner) in self.no_dimensions:
+                self.run.refuse("an array without dimensions may be modified in place (write x = x + ...)")
             if isinstance(inner, Public) and inner.shape is None:
                 self.run.refuse("a released value of unknown shape is modified in place (write x = x + ...)")
             return binary(self.run, op, place, other)

@@ -46,6 +46,7 @@ from dpaudit.prover.values.cross_check import cross_check
 from dpaudit.prover.values.gaussian_cells import gaussian_cells, has_gaussian
 from dpaudit.prover.values.interpreter import Interpreter
 from dpaudit.prover.values.matrices import index
+from dpaudit.prover.values.opaque import candidate
 from dpaudit.prover.values.programs import described, unwrapped_program
 from dpaudit.prover.values.run import NotFollowedError, ProgramRaisedError, Record, Run
 from dpaudit.prover.values.samples import Worlds, quiet
@@ -55,6 +56,8 @@ from dpaudit.prover.values.whole_numbers import ImpossiblePathError
 __all__ = ["ASSUMPTIONS", "ValuesProof", "bound_of", "prove_values"]
 
 MAX_PATHS, MAX_CORNERS = 1_000, 4_096
+#: The largest number of functions and classes that are not followed.
+MAX_OPAQUE = 4
 ASSUMPTIONS = ASSUMED
 
 PrivacyClaim = PureDP | ApproxDP | ZeroConcentratedDP | GaussianDP | RenyiDP
@@ -156,11 +159,12 @@ def prove_values(
         order.append((True, True))
     followed = frozenset({function.__code__.co_filename, *files})
 
+    opaque: frozenset[Any] = frozenset()
     attempts, may_defer = order, order[-1][0]
     while attempts:
         kind, *attempts = attempts
         attempt = _Attempt(
-            function, receiver, fixed, claim, data, setting(), followed, *kind, until, may_defer
+            function, receiver, fixed, claim, data, setting(), followed, *kind, until, may_defer, opaque
         )
         may_defer = False
         try:
@@ -169,6 +173,11 @@ def prove_values(
             attempts = [order[-1], *order[:-1]]
             continue
         except RefusedError as error:
+            more = candidate(attempt.record)
+            if more is not None and len(opaque) < MAX_OPAQUE:
+                opaque |= {more}
+                attempts = [kind, *attempts]
+                continue
             reasons[kind] = str(error)
         else:
             if found.verdict == "verified":
@@ -231,6 +240,13 @@ def _setting(claim: PrivacyClaim, data: Records | Table) -> Callable[[], Setting
     )
 
 
+def _require_an_end(explored: Explored) -> None:
+    """Refuse a program that raises on every path: a proof of that would say nothing about its releases."""
+    last = [path.events[-1] if path.events else () for path in explored.paths]
+    if all(event[:1] == ("show",) and str(event[1]).startswith("raised ") for event in last):
+        raise NotFollowedError(f"the program raises on every path, so nothing is proved: {last[0][1][7:300]}")
+
+
 def _branches_on_outcome(events: Sequence[Any]) -> bool:
     """Return whether a path branches on an outcome, so that hidden noise might be cheaper."""
     return any(
@@ -262,9 +278,10 @@ class _Attempt:
     picks: bool
     until: float
     may_defer: bool
+    opaque: frozenset[Any] = frozenset()
 
     def __post_init__(self) -> None:
-        self.record = Record(self.s)
+        self.record = Record(self.s, opaque=self.opaque)
         self.worlds, self.arrays = _worlds(self.s, self.data, self.claim.adjacency)
         self.could_hide = False
         self.broken: BrokenHarnessError | InvalidParameterError | None = None
@@ -284,6 +301,7 @@ class _Attempt:
             raise
         if self.broken is not None:  # raised on a separate run, which searches for an endless loop
             raise self.broken
+        _require_an_end(explored)
         self._cross_check()
         self.could_hide = any(_branches_on_outcome(path.events) for path in explored.paths)
         cells, groups = self._cells(explored)

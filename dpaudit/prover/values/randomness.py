@@ -30,6 +30,7 @@ from dpaudit.prover.values.operations import (
     is_plain,
     published,
     shape_of,
+    symbols_in,
 )
 from dpaudit.prover.values.run import Run, exact
 from dpaudit.prover.values.samples import apply
@@ -409,6 +410,8 @@ def _whole(value: Any) -> Any:
 
 
 def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = None) -> Any:
+    if any(not isinstance(one, Public) for one in symbols_in(p)) and isinstance(content(p), list | tuple):
+        run.refuse("rng.choice with a list of private probabilities is not supported (use np.array)")
     inner, chances = content(a), content(p)
     if size is not None:
         return _choices(run, inner, size, replace, p)
@@ -520,6 +523,8 @@ def bound_call(run: Run, name: str, arguments: list[Any], options: dict[str, Any
     if "to" in COINS[name].parameters:
         # A release to any audience counts in full, which only enlarges what the adversary sees.
         given["to"] = audience_of(run, given.get("to"))
+        if run.on_plain_data and PUBLIC not in given["to"]:
+            run.refuse("a counterexample is only sought if everything is shown to the public")
     if not isinstance(given["site"], str):
         run.refuse("site must be a string")
     return given

@@ -109,6 +109,12 @@ class Record:
     steps: int = 0
     #: Nodes of plain numbers, by type and value.
     constants: dict[tuple[type, Any], int] = field(default_factory=dict)
+    #: Functions and classes that are not followed (``opaque``), those that need not be, and the calls of
+    #: these in which paths forked or ended.
+    opaque: frozenset[Any] = frozenset()
+    readable: dict[Any, bool] = field(default_factory=dict)
+    forked: dict[Any, int] = field(default_factory=dict)
+    stuck: Any = None
     _memo: dict[Any, int] = field(default_factory=dict)
 
     def node(self, op: str, ids: Sequence[int], params: dict[str, Any], where: str) -> int:

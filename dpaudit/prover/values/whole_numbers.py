@@ -121,6 +121,17 @@ class WholeNumbers:
         found = self._chosen(run, public.expression, (0, count - 1) if count is not None else ends)
         return None if found is None else int(found)
 
+    def if_integer(self, run: Any, value: Any) -> Any:
+        """Return an outcome that is certainly an integer as one of its few values, and others unchanged.
+
+        Unlike a use as a position, a comparison does not raise for other numbers.
+        """
+        if not isinstance(value, Public) or value.shape != () or value.kind == "b":
+            return value
+        certain = value.count is not None or value.kind == "i" or self.value(value.expression) is not None
+        found = self.one_of(run, value) if certain else None
+        return value if found is None else found
+
     def _chosen(self, run: Any, expression: Any, ends: tuple[int, int] | None) -> Fraction | None:
         decided = self.value(expression)
         if decided is not None:
