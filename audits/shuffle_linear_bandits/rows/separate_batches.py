@@ -15,9 +15,10 @@ from typing import Any
 
 from dpaudit.coins import Coins
 from dpaudit.core.claims import ApproxDP
+from dpaudit.core.data import Integers, Records
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
-from dpaudit.core.suite import Group, Run
+from dpaudit.core.suite import Group, Outcome, Run
 from dpaudit.core.views import SHUFFLER_OUTPUT, View
 from dpaudit.distributions import Counts, RandomisedResponse
 from dpaudit.kernel.ball import ball, upper_exact
@@ -26,6 +27,8 @@ from dpaudit.reference.mechanisms.linear_bandit_noise import local_noise, tree_l
 from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.enumeration import enumerated
 from dpaudit.suite import Chain, evidence, inequality, over
+from dpaudit.suite.attempts import program_files
+from dpaudit.suite.program_proofs import evidence_of
 
 __all__ = ["message_distributions", "rows"]
 
@@ -119,9 +122,12 @@ def _batched(people: Users) -> Callable[[Coins, Any], None]:
     def program(coins: Coins, data: Any) -> None:
         action = 0
         for batch in range(2):
-            answers = [TYPES[int(data[i])][action] for i in people(batch)]
+            answers = [RESPONSES[kind[action]] for kind in TYPES]
             counts = coins.aggregate(
-                [RESPONSES[bit] for bit in answers], Counts(2), site=f"batch {batch}", to=SHUFFLER_OUTPUT
+                [answers[int(data[i])] for i in people(batch)],
+                Counts(2),
+                site=f"batch {batch}",
+                to=SHUFFLER_OUTPUT,
             )
             action = int(counts[1] > 0)
 
@@ -134,14 +140,15 @@ def _one_batch() -> Fraction:
     return Fraction(math.ceil(exact * 10**9), 10**9)
 
 
-def _claim(records: DataSets, delta: Fraction) -> ApproxDP:
-    return ApproxDP(epsilon=EPSILON, delta=delta, view=VIEW, domain=str(records))
+def _claim(domain: str, delta: Fraction) -> ApproxDP:
+    return ApproxDP(epsilon=EPSILON, delta=delta, view=VIEW, domain=domain)
 
 
-UNIQUE = DataSets(records=4, values=(0, 1))
+UNIQUE, DECLARED = DataSets(records=4, values=(0, 1)), Records(Integers(0, 1), size=4)
 RETURNING = DataSets(records=2, values=(0, 1, 2, 3))
-UNIQUE_CLAIM, RETURNING_CLAIM = _claim(UNIQUE, _one_batch()), _claim(RETURNING, _one_batch())
-SEPARATE = enumerated(UNIQUE_CLAIM, _batched(lambda batch: (2 * batch, 2 * batch + 1)), over=UNIQUE)
+UNIQUE_CLAIM, RETURNING_CLAIM = _claim(DECLARED.words, _one_batch()), _claim(str(RETURNING), _one_batch())
+IN_PAIRS = _batched(lambda batch: (2 * batch, 2 * batch + 1))
+SEPARATE = enumerated(UNIQUE_CLAIM, IN_PAIRS, over=UNIQUE)
 TWICE = enumerated(RETURNING_CLAIM, _batched(lambda batch: (0, 1)), over=RETURNING)
 
 
@@ -152,20 +159,20 @@ TWICE = enumerated(RETURNING_CLAIM, _batched(lambda batch: (0, 1)), over=RETURNI
     claim=UNIQUE_CLAIM,
     role="step",
     fingerprint=SEPARATE.fingerprint,
-    expect="consistent",
 )
-def separate(run: Run) -> list[Evidence]:
+def separate(run: Run) -> Outcome:
     """With unique users the adaptive protocol is as private as one batch: M = 2 batches of B = 2, (ε, δ) of
     one
 
     Users answer by randomised response (ε₀ = 1) and the answers are shuffled. The output of the first batch
-    determines the action of the second. Enumerate all types of users, all neighbours and every path. ε =
-    1/2, δ the exact value of one batch.
+    determines the action of the second. The program is proved. The lower bound enumerates all types of
+    users, all neighbours and every path. ε = 1/2, δ the exact value of one batch.
 
     Proof: the batches before the changed user's have one distribution; given them, so do the batches after
     it, so the loss is the loss of the user's batch
     """
-    return SEPARATE(run)
+    proof = evidence_of(IN_PAIRS, UNIQUE_CLAIM, DECLARED, files=program_files())
+    return Outcome([*SEPARATE(run), *proof.evidence], proof.notes)
 
 
 @evidence(
