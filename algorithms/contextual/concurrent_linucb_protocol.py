@@ -68,12 +68,14 @@ class ConcurrentLinUCB:
                 f"dim must be 1 or more and ridge greater than 0, got {self.dim} and {self.ridge}."
             )
 
-    def __call__(self, coins: Coins, users: NDArray[Any]) -> None:
-        checked_users(users, dim=self.dim, number=self.tree.horizon)
+    def __call__(self, coins: Coins, users: Users) -> None:
+        people = actions_of(users, dim=self.dim)
+        if len(people) != self.tree.horizon:
+            raise InvalidParameterError(f"there must be {self.tree.horizon} users, got {len(people)}.")
         server = ContinualServer(self.tree, self.release, read=self.read)
-        known, sent = np.zeros(statistics_size(self.dim)), np.zeros((len(users), statistics_size(self.dim)))
-        for t, row in enumerate(users, start=1):
-            arms = optimistic_actions(row[None, :, :-1], known, ridge=self.ridge, radius=self.radius(t - 1))
-            arm = coins.reveal(int(arms[0]), site="action", to=user(t - 1))
-            sent[t - 1] = statistics(row[arm, :-1], row[arm, -1])
+        known, sent = np.zeros(statistics_size(self.dim)), []
+        for t, (features, rewards) in enumerate(people, start=1):
+            arm = optimistic_action(features, known, ridge=self.ridge, radius=self.radius(t - 1))
+            coins.reveal(arm, site="action", to=user(t - 1))
+            sent.append(statistics_of(features[arm], rewards[arm]))
             known = server.step(coins, t, sent)

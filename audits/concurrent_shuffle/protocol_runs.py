@@ -26,9 +26,9 @@ from dpaudit.reference.algorithms.contextual.batch_counters import binomial_sums
 from dpaudit.reference.algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB, by_height
 from dpaudit.reference.algorithms.contextual.protocol_instances import (
     DIM,
-    GRID_USERS,
+    USERS,
     REFUSALS,
-    grid_mechanism,
+    rounded_mechanism,
     grid_pairs,
 )
 from dpaudit.reference.mechanisms.binary_sum import BinarySum, binary_sum_mechanism
@@ -139,17 +139,16 @@ def _of(run: Run, pairs: Sequence[Neighbours]) -> Sequence[Neighbours]:
 
 
 def bandit_audit(tree: Tree, sheets: Sequence[VectorSheet], claim: PrivacyClaim) -> PrivacyAudit:
-    """Audit Algorithm 4 over ``tree`` with the sheet of each height, on the grid of halves, under
-    ``claim``."""
+    """Audit Algorithm 4 over ``tree`` with the sheet of each height, under ``claim``."""
     sites = [
-        Site(f"height {height}", mechanism=grid_mechanism(sheet))
+        Site(f"height {height}", mechanism=rounded_mechanism(sheet))
         for height, sheet in enumerate(sheets, start=1)
     ]
     releases = [binomial_sums(sheet, site=f"height {height}") for height, sheet in enumerate(sheets, start=1)]
     words = "a user sends the pair of vector and matrix to one batch of every shuffler"
     return PrivacyAudit(
-        claim=claim,
-        domain=GRID_USERS,
+        claim=replace(claim, domain=declared_users(tree.horizon).words),
+        domain=USERS,
         program=ConcurrentLinUCB(
             tree=tree, release=by_height(releases), dim=DIM, ridge=10.0, radius=lambda t: 2.0
         ),

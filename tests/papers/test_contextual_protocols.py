@@ -23,8 +23,7 @@ from dpaudit.reference.algorithms.contextual.batch_counters import (
 )
 from dpaudit.reference.algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB
 from dpaudit.reference.algorithms.contextual.protocol_instances import (
-    GRID_SQUARES,
-    grid_mechanism,
+    rounded_mechanism,
     grid_pairs,
     turned_pairs,
 )
@@ -207,7 +206,7 @@ def test_wrong_users_sheets_and_ridges_are_refused():
         BatchedLinUCB(counter=by_batches(exact_sum), dim=2, batch_size=2, ridge=0.0, radius=lambda t: 1.0)
     sheet = printed_sheet(dim=2, batch_size=5, epsilon=1, delta="1/10")
     with pytest.raises(InvalidParameterError, match="multiple of 4"):
-        grid_mechanism(sheet)
+        rounded_mechanism(sheet)
 
 
 def test_noise_is_gaussian_of_the_batch():
