@@ -22,9 +22,11 @@ from dpaudit.core.views import user
 from dpaudit.reference.algorithms.contextual.batch_counters import Release
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import (
     Floats,
-    checked_users,
-    optimistic_actions,
-    statistics,
+    Users,
+    actions_of,
+    noisy_design,
+    optimistic_action,
+    statistics_of,
     statistics_size,
 )
 from dpaudit.reference.mechanisms.concurrent_protocol import ContinualServer, NodeRelease, ReadAt
@@ -47,8 +49,8 @@ def by_height(releases: Sequence[Release]) -> NodeRelease:
 class ConcurrentLinUCB:
     """Algorithm 4 over ``tree`` with one ``release`` per node (``by_height``), for ``dim`` features.
 
-    ``ridge`` is λ > 0 and ``radius(t)`` the confidence radius after t rounds. Called with coins and users,
-    shape (n, K, d + 1) with rewards last, it returns nothing: the adversary sees actions and shufflers'
+    ``ridge`` is λ > 0 and ``radius(t)`` the confidence radius after t rounds. Called with coins and users
+    (``actions_of``), it returns nothing: the adversary sees actions and shufflers'
     outputs.
 
     Raises ``InvalidParameterError`` for a ridge that is not positive, or no feature; when called, for users
@@ -75,7 +77,8 @@ class ConcurrentLinUCB:
         server = ContinualServer(self.tree, self.release, read=self.read)
         known, sent = np.zeros(statistics_size(self.dim)), []
         for t, (features, rewards) in enumerate(people, start=1):
-            arm = optimistic_action(features, known, ridge=self.ridge, radius=self.radius(t - 1))
+            inverse = np.linalg.inv(noisy_design(known, self.dim, ridge=self.ridge))
+            arm = optimistic_action(features, known, inverse=inverse, radius=self.radius(t - 1))
             coins.reveal(arm, site="action", to=user(t - 1))
             sent.append(statistics_of(features[arm], rewards[arm]))
-            known = server.step(coins, t, sent)
+            known = server.step(coins, t, np.stack(sent))

@@ -36,14 +36,13 @@ __all__ = [
 DIM = 2
 #: A row: two features, and the reward of the action.
 USERS = Columns((Ball(1), DIM), (Interval(-1, 1), 1))
-#: The largest squared change of (y x, x xᵀ on and above the diagonal) with randomly rounded entries: y x is in
-#: [-1, 1]^2, the diagonal in [0, 1]^2, and the entry above it in [-1/2, 1/2]. Rounding to a grid that contains
-#: these ends does not leave the ranges.
+#: The largest squared change of (y x, x xᵀ on and above the diagonal) with randomly rounded entries: y x is
+#: in [-1, 1]^2, the diagonal in [0, 1]^2, and the entry above it in [-1/2, 1/2]. Rounding to a grid that
+#: contains these ends does not leave the ranges.
 ROUNDED_SQUARES = 2 * 2**2 + 2 * 1 + 1
 #: Lines that no history can run, because they depend on public parameters, or on data out of the domain.
 REFUSALS = {
     "checked_users (raise)": "refuses data outside the domain, which no neighbour of the audit is",
-    "checked_users (branch)": "whether a number of users is asked for, a public parameter",
     "actions_of": "a table of users, as a proof declares them, and not the array that the replays use",
     "actions_of (raise)": "refuses data outside the domain, which no neighbour of the audit is",
     "actions_of (branch)": "whether the users are a table or an array, which hold the same",

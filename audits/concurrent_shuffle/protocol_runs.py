@@ -1,12 +1,13 @@
 """Share setup between the rows on whole protocols: small trees, pairs of neighbours, and proofs of node
 mechanisms.
 
-The bandit's data lie on the grid of the nodes' encoding, so that rounding is deterministic.
+The pairs of the bandit's replays lie on the grid of the nodes' encoding, where nothing is rounded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -26,10 +27,11 @@ from dpaudit.reference.algorithms.contextual.batch_counters import binomial_sums
 from dpaudit.reference.algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB, by_height
 from dpaudit.reference.algorithms.contextual.protocol_instances import (
     DIM,
-    USERS,
     REFUSALS,
-    rounded_mechanism,
+    USERS,
+    declared_users,
     grid_pairs,
+    rounded_mechanism,
 )
 from dpaudit.reference.mechanisms.binary_sum import BinarySum, binary_sum_mechanism
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet

@@ -44,8 +44,8 @@ from dpaudit.reference.algorithms.contextual.batch_counters import (
 from dpaudit.reference.algorithms.contextual.protocol_instances import (
     REFUSALS,
     declared_users,
-    rounded_mechanism,
     grid_pairs,
+    rounded_mechanism,
 )
 from dpaudit.reference.mechanisms.binomial_vectors import printed_sheet, returning_sheet
 from dpaudit.reference.mechanisms.linear_bandit_noise import (
@@ -167,8 +167,8 @@ def binomial(epsilon: Fraction, delta: Fraction, batch: int) -> PrivacyAudit:
     """Algorithm 1 with P_Vec: the bits of all labels and batches, vector and matrix, adaptive, are (ε,
     δ)-DP
 
-    The bits are released as integer sums for every label. Certificate and proof hold for every
-    rounding of the entries. The replays' data lie on the grid 1/g, where nothing is rounded.
+    The bits are released as integer sums for every label. Certificate and proof hold for every rounding of
+    the entries. The replays' data lie on the grid 1/g, where nothing is rounded.
     """
     sheet = printed_sheet(dim=2, batch_size=batch, epsilon=epsilon, delta=delta)
     claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT))
@@ -250,8 +250,9 @@ def returning_bits(epsilon: Fraction, delta: Fraction, batches: int) -> PrivacyA
     """Algorithm 1 with P_Vec and users who return in every batch: the bits of all labels and batches,
     adaptive, are (ε, δ)-DP for a user
 
-    A record is all data of a user. The bits are released as integer sums for every label. Certificate and proof hold for every
-    rounding of the entries. The replays' data lie on the grid 1/g, where nothing is rounded.
+    A record is all data of a user. The bits are released as integer sums for every label. Certificate and
+    proof hold for every rounding of the entries. The replays' data lie on the grid 1/g, where nothing is
+    rounded.
     """
     users = 3
     sheet = returning_sheet(dim=2, batch_size=users, batches=batches, epsilon=epsilon, delta=delta)
