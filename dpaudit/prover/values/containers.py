@@ -373,7 +373,7 @@ class Containers(Places):
         return [call_accepted(run, ACCEPTED[id(kind)], [item], {}) for item in self._rows(value)]
 
     def _place_of_extreme(self, items: list[Any], value: Any) -> Any:
-        """Return the position of ``max(items)`` or ``min(items)`` of outcomes, or None for other values."""
+        """Return the position of ``max(items)`` or ``min(items)`` of outcomes, or None otherwise."""
         run = self.run
         items = [published(run, item) if _holds_noise(item) else item for item in items]
         plain = all(shape_of(item) == () and not is_private(item) for item in items)
