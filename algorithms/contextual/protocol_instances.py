@@ -17,10 +17,11 @@ import numpy as np
 
 from dpaudit.certify.build import Proof, binomial_vectors
 from dpaudit.core import data
+from dpaudit.core.claims.base import Adjacency
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
-from dpaudit.replay.domains import Ball, Columns, Interval
+from dpaudit.replay.domains import Ball, Columns, Declared, Interval
 
 __all__ = [
     "DIM",
@@ -29,6 +30,7 @@ __all__ = [
     "USERS",
     "declared_users",
     "grid_pairs",
+    "on_the_grid",
     "rounded_mechanism",
     "turned_pairs",
 ]
@@ -55,6 +57,14 @@ def declared_users(count: int, *, actions: int = 2) -> data.Table:
     for k in range(actions):
         columns |= {f"features {k}": data.Ball(1, width=DIM), f"reward {k}": data.Interval(-1, 1)}
     return data.Table(columns, size=count)
+
+
+def on_the_grid(users: data.Table) -> Declared:
+    """Return the domain of ``users`` for audits that list their pairs, on the grid.
+
+    Replays cannot compare hidden coins whose probabilities differ between neighbours.
+    """
+    return Declared(users, Adjacency.REPLACE_ONE)
 
 
 def turned_pairs(others: int) -> list[Neighbours]:

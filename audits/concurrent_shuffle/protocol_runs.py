@@ -28,9 +28,9 @@ from dpaudit.reference.algorithms.contextual.concurrent_linucb_protocol import C
 from dpaudit.reference.algorithms.contextual.protocol_instances import (
     DIM,
     REFUSALS,
-    USERS,
     declared_users,
     grid_pairs,
+    on_the_grid,
     rounded_mechanism,
 )
 from dpaudit.reference.mechanisms.binary_sum import BinarySum, binary_sum_mechanism
@@ -57,6 +57,7 @@ ORDERS = (8, 64)
 #: Lines that no history can reach, because they depend on public parameters.
 UNENTERED = {
     **REFUSALS,
+    "ConcurrentLinUCB.__call__ (raise)": "rejects another number of users than the tree has",
     "Tree.check_time (raise)": "rejects a user who is not there",
     "ContinualServer.step.<listcomp> (branch)": "with one height no node covers another",
 }
@@ -150,7 +151,7 @@ def bandit_audit(tree: Tree, sheets: Sequence[VectorSheet], claim: PrivacyClaim)
     words = "a user sends the pair of vector and matrix to one batch of every shuffler"
     return PrivacyAudit(
         claim=replace(claim, domain=declared_users(tree.horizon).words),
-        domain=USERS,
+        domain=on_the_grid(declared_users(tree.horizon)),
         program=ConcurrentLinUCB(
             tree=tree, release=by_height(releases), dim=DIM, ridge=10.0, radius=lambda t: 2.0
         ),

@@ -16,6 +16,7 @@ from dpaudit.certify.sites import Site
 from dpaudit.coins import Coins, Program
 from dpaudit.core import data
 from dpaudit.core.claims import ApproxDP
+from dpaudit.core.claims.base import Adjacency
 from dpaudit.core.data import Records
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Group, Run
@@ -28,7 +29,7 @@ from dpaudit.reference.mechanisms.shuffled_gradient_descent import (
     vector_call,
 )
 from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.domains import Interval
+from dpaudit.replay.domains import Declared
 from dpaudit.replay.enumeration import enumerated
 from dpaudit.suite import controls, privacy
 from dpaudit.suite.controls import Control
@@ -46,9 +47,10 @@ SHEET = VectorSheet(dim=1, batch_size=USERS, precision=1, trials=COINS // USERS)
 ALONE = VectorSheet(dim=1, batch_size=1, precision=1, trials=COINS)
 MECHANISM = integer_noise("binomial", sensitivity=2, trials=COINS, probability="1/4")
 GRID = LossGrid(step="1/50", bits=64, tail=30)
-#: (x, r) of every user, and the same numbers for the replays.
+#: (x, r) of every user. The replays take the listed pairs only, because they cannot compare hidden coins whose
+#: probabilities differ between neighbours.
 DATA = Records(data.Interval(-1, 1), size=USERS, width=2)
-DOMAIN = Interval(-1, 1)
+DOMAIN = Declared(DATA, Adjacency.REPLACE_ONE)
 #: (ε, δ) of two calls, and of one.
 TWICE, ONCE = stated(2, "2/5", domain=DATA.words), stated(2, "4/25", domain=DATA.words)
 UNENTERED = {

@@ -45,6 +45,7 @@ from dpaudit.reference.algorithms.contextual.protocol_instances import (
     REFUSALS,
     declared_users,
     grid_pairs,
+    on_the_grid,
     rounded_mechanism,
 )
 from dpaudit.reference.mechanisms.binomial_vectors import printed_sheet, returning_sheet
@@ -178,6 +179,7 @@ def binomial(epsilon: Fraction, delta: Fraction, batch: int) -> PrivacyAudit:
         rounded_mechanism(sheet),
         batch=batch,
         pairs=grid_pairs,
+        domain=on_the_grid(declared_users(2 * batch + 1)),
         data=declared_users(2 * batch + 1),
     )
 
@@ -263,6 +265,7 @@ def returning_bits(epsilon: Fraction, delta: Fraction, batches: int) -> PrivacyA
         rounded_mechanism(sheet),
         batch=users,
         pairs=grid_pairs,
+        domain=on_the_grid(declared_users(users)),
         users=users,
         schedule=returning(batches),
         touches=batches,
