@@ -60,8 +60,7 @@ class VectorSheet:
     ranges: Ranges = "printed"
     #: The factor that multiplies an entry before rounding.
     scale: Fraction = field(init=False, repr=False, compare=False)
-    #: The distribution of all users' binomial noise on one label, and its mean.
-    noise: Binomial = field(init=False, repr=False, compare=False)
+    #: The mean of all users' binomial noise on one label.
     noise_mean: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -76,10 +75,13 @@ class VectorSheet:
                 f"{self.ranges!r}."
             )
         # Computed once, because simulations read them in every call.
-        noise = Binomial(trials=self.trials * self.batch_size, p=self.chance)
         object.__setattr__(self, "scale", Fraction(self.precision, 1 if self.ranges == "printed" else 2))
-        object.__setattr__(self, "noise", noise)
-        object.__setattr__(self, "noise_mean", float(self.chance * noise.trials))
+        object.__setattr__(self, "noise_mean", float(self.chance * self.trials * self.batch_size))
+
+    @property
+    def noise(self) -> Binomial:
+        """Return the distribution of all users' binomial noise on one label."""
+        return Binomial(trials=self.trials * self.batch_size, p=self.chance)
 
     @property
     def bits(self) -> int:

@@ -47,8 +47,8 @@ SHEET = VectorSheet(dim=1, batch_size=USERS, precision=1, trials=COINS // USERS)
 ALONE = VectorSheet(dim=1, batch_size=1, precision=1, trials=COINS)
 MECHANISM = integer_noise("binomial", sensitivity=2, trials=COINS, probability="1/4")
 GRID = LossGrid(step="1/50", bits=64, tail=30)
-#: (x, r) of every user. The replays take the listed pairs only, because they cannot compare hidden coins whose
-#: probabilities differ between neighbours.
+#: (x, r) of every user. The replays take the listed pairs only, because they cannot compare hidden coins
+#: whose probabilities differ between neighbours.
 DATA = Records(data.Interval(-1, 1), size=USERS, width=2)
 DOMAIN = Declared(DATA, Adjacency.REPLACE_ONE)
 #: (ε, δ) of two calls, and of one.
