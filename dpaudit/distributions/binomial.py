@@ -243,7 +243,5 @@ class Bernoulli(_Successes):
         return self.p
 
     def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:
-        if not self.p:  # a certain outcome takes no randomness
-            return np.zeros(size, dtype=np.int64)
         zero = 1 - self.p
         return choose(rng, lambda bits: [(zero.numerator << bits) // zero.denominator], size)

@@ -16,7 +16,7 @@ from audits.shuffle_linear_bandits.rows import protocols
 from dpaudit.coins import Coins
 from dpaudit.core.claims import PrivacyClaim
 from dpaudit.core.views import SHUFFLER_OUTPUT
-from dpaudit.distributions import Bernoulli, Binomial
+from dpaudit.distributions import Bernoulli
 from dpaudit.prover.values.prove import ValuesProof, prove_values
 from dpaudit.reference.algorithms.contextual.batch_counters import Release, binomial_sums, by_batches
 from dpaudit.reference.algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB, by_height
@@ -139,11 +139,3 @@ def test_concurrent_shufflers_are_proved(share: int) -> None:
     for release in (binomial_sums(sheet), raw, not_rounded):
         broken = replace(audit.program, release=by_height([release]))
         assert proved(broken, audit.claim, data).verdict != "verified"
-
-
-def test_certain_coins_take_no_randomness() -> None:
-    """A coin of probability 0 leaves the generator as it is, so whole numbers are rounded for free."""
-    one, other = np.random.default_rng(3), np.random.default_rng(3)
-    assert not Bernoulli(p=0).sample(one, (4,)).any()
-    assert one.random() == other.random()
-    assert Binomial(trials=1, p="1/2").sample(one).shape == ()
