@@ -203,7 +203,10 @@ class Containers(Places):
                 return found
         if isinstance(inner, FRAMES):
             return frame_item(self.run, value, key)
-        return index(self.run, value, key)
+        found = index(self.run, value, key)
+        if isinstance(found, Array) and isinstance(value, Array) and isinstance(found.content, Symbol):
+            value.shared = found.shared = True  # a part of an array shares its memory
+        return found
 
     def attribute(self, value: Any, name: str) -> Any:
         """Return ``value.name``: an array's shape, a method with a rule, or a function of numpy or math."""
