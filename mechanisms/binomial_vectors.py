@@ -11,9 +11,8 @@ message protocol is in ``vector_messages``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from typing import Literal
 
 from dpaudit.certify.binomial_sums import BinomialSum, linear_statistics
@@ -59,6 +58,10 @@ class VectorSheet:
     trials: int
     chance: Fraction = CHANCE
     ranges: Ranges = "printed"
+    #: The factor that multiplies an entry before rounding.
+    scale: Fraction = field(init=False, repr=False, compare=False)
+    #: The mean of all users' binomial noise on one label.
+    noise_mean: float = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if min(self.dim, self.batch_size, self.precision, self.trials) < 1:
@@ -71,11 +74,14 @@ class VectorSheet:
                 f"chance must be in (0, 1) and ranges 'printed' or 'doubled', got {self.chance} and "
                 f"{self.ranges!r}."
             )
+        # Computed once, because simulations read them in every call.
+        object.__setattr__(self, "scale", Fraction(self.precision, 1 if self.ranges == "printed" else 2))
+        object.__setattr__(self, "noise_mean", float(self.chance * self.trials * self.batch_size))
 
-    @cached_property
-    def scale(self) -> Fraction:
-        """Return the factor that multiplies an entry before rounding."""
-        return Fraction(self.precision, 1 if self.ranges == "printed" else 2)
+    @property
+    def noise(self) -> Binomial:
+        """Return the distribution of all users' binomial noise on one label."""
+        return Binomial(trials=self.trials * self.batch_size, p=self.chance)
 
     @property
     def bits(self) -> int:
@@ -91,16 +97,6 @@ class VectorSheet:
     def bits_per_user(self) -> int:
         """Return the number of labels as printed, with (i, j) and (j, i) both counted: d + d^2."""
         return (self.dim + self.dim**2) * self.bits
-
-    @cached_property
-    def noise(self) -> Binomial:
-        """Return the distribution of all users' binomial noise on one label."""
-        return Binomial(trials=self.trials * self.batch_size, p=self.chance)
-
-    @cached_property
-    def noise_mean(self) -> float:
-        """Return the variance of ``noise``, in ones."""
-        return float(self.chance * self.trials * self.batch_size)
 
     @property
     def noise_variance(self) -> Fraction:

@@ -11,7 +11,9 @@ Entries are ordered: the vector's d, then the matrix's on and above the diagonal
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -121,10 +123,15 @@ def release(
             )
         encoded = [[(top * grid // below + grid) * step for top, below in row] for row in parts]
     else:
-        scaled = [[(dyadic(x) + 1) * sheet.scale for x in row] for row in given.tolist()]
-        encoded = [[x // 1 + coins.draw(Bernoulli(p=x % 1), site="rounding") for x in row] for row in scaled]
+        encoded = [[_at_random(coins, (dyadic(x) + 1) * sheet.scale) for x in row] for row in given]
     total = np.asarray(encoded, dtype=np.int64).sum(axis=0)
     return analyze(coins.release(total, sheet.noise, site=site, to=SHUFFLER_OUTPUT), sheet)
+
+
+def _at_random(coins: Coins, value: Fraction) -> int:
+    """Round ``value`` up with the probability of its fractional part."""
+    low = math.floor(value)
+    return low + coins.draw(Bernoulli(p=value - low), site="rounding")
 
 
 def _checked(values: Any) -> Floats:

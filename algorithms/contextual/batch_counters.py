@@ -17,6 +17,7 @@ leaves.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -150,21 +151,22 @@ def binomial_sums(sheet: VectorSheet, *, site: str = "statistics/ones") -> Relea
     noise = Binomial(trials=sheet.trials, p=sheet.chance)
 
     def release(coins: Coins, batch: Floats) -> Floats:
-        encoded = _rounded(coins, (batch + 1) * float(sheet.scale))
-        distinct = {row.tobytes(): noise.shift(row) for row in encoded}
-        distributions = [distinct[row.tobytes()] for row in encoded]
+        encoded = [_rounded(coins, (row + 1) * float(sheet.scale)) for row in batch]
+        distributions = [noise.shift(row) for row in encoded]
         return analyze(coins.aggregate(distributions, Sum(), site=site, to=SHUFFLER_OUTPUT), sheet)
 
     return release
 
 
 def _rounded(coins: Coins, scaled: Floats) -> NDArray[np.int64]:
-    """Round ``scaled`` at random without changing its expectation; whole entries take no coin."""
-    low = np.floor(scaled)
-    over = scaled - low
-    for place in zip(*np.nonzero(over), strict=True):
-        low[place] += coins.draw(Bernoulli(p=float(over[place])), site="rounding")
-    return low.astype(np.int64)
+    """Round each number at random without changing its expectation. The coin of a whole number is always
+    0.
+    """
+    found = []
+    for value in scaled:
+        low = math.floor(value)
+        found.append(low + coins.draw(Bernoulli(p=float(value - low)), site="rounding"))
+    return np.array(found)
 
 
 # A trusted server

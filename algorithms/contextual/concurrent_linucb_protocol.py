@@ -22,9 +22,11 @@ from dpaudit.core.views import user
 from dpaudit.reference.algorithms.contextual.batch_counters import Release
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import (
     Floats,
-    checked_users,
-    optimistic_actions,
-    statistics,
+    Users,
+    actions_of,
+    noisy_design,
+    optimistic_action,
+    statistics_of,
     statistics_size,
 )
 from dpaudit.reference.mechanisms.concurrent_protocol import ContinualServer, NodeRelease, ReadAt
@@ -47,8 +49,8 @@ def by_height(releases: Sequence[Release]) -> NodeRelease:
 class ConcurrentLinUCB:
     """Algorithm 4 over ``tree`` with one ``release`` per node (``by_height``), for ``dim`` features.
 
-    ``ridge`` is λ > 0 and ``radius(t)`` the confidence radius after t rounds. Called with coins and users,
-    shape (n, K, d + 1) with rewards last, it returns nothing: the adversary sees actions and shufflers'
+    ``ridge`` is λ > 0 and ``radius(t)`` the confidence radius after t rounds. Called with coins and users
+    (``actions_of``), it returns nothing: the adversary sees actions and shufflers'
     outputs.
 
     Raises ``InvalidParameterError`` for a ridge that is not positive, or no feature; when called, for users
@@ -68,12 +70,15 @@ class ConcurrentLinUCB:
                 f"dim must be 1 or more and ridge greater than 0, got {self.dim} and {self.ridge}."
             )
 
-    def __call__(self, coins: Coins, users: NDArray[Any]) -> None:
-        checked_users(users, dim=self.dim, number=self.tree.horizon)
+    def __call__(self, coins: Coins, users: Users) -> None:
+        people = actions_of(users, dim=self.dim)
+        if len(people) != self.tree.horizon:
+            raise InvalidParameterError(f"there must be {self.tree.horizon} users, got {len(people)}.")
         server = ContinualServer(self.tree, self.release, read=self.read)
-        known, sent = np.zeros(statistics_size(self.dim)), np.zeros((len(users), statistics_size(self.dim)))
-        for t, row in enumerate(users, start=1):
-            arms = optimistic_actions(row[None, :, :-1], known, ridge=self.ridge, radius=self.radius(t - 1))
-            arm = coins.reveal(int(arms[0]), site="action", to=user(t - 1))
-            sent[t - 1] = statistics(row[arm, :-1], row[arm, -1])
-            known = server.step(coins, t, sent)
+        known, sent = np.zeros(statistics_size(self.dim)), []
+        for t, (features, rewards) in enumerate(people, start=1):
+            inverse = np.linalg.inv(noisy_design(known, self.dim, ridge=self.ridge))
+            arm = optimistic_action(features, known, inverse=inverse, radius=self.radius(t - 1))
+            coins.reveal(arm, site="action", to=user(t - 1))
+            sent.append(statistics_of(features[arm], rewards[arm]))
+            known = server.step(coins, t, np.stack(sent))

@@ -3,8 +3,8 @@
 Two features, two actions. A user is a pair of rows, each the features and then the reward of an action. The
 other users have contexts on the axes. ``turned_pairs`` changes the statistics most: contexts turn by 120
 degrees, at the angle where no entry above the diagonal of the matrix changes, and the squared change is 9/2.
-``grid_pairs`` stay on a grid, so that P_Vec draws no rounding. The squared change of the statistics is then 4
-at most.
+``grid_pairs`` stay on a grid, so that P_Vec rounds nothing. P_Vec rounds each entry at random, so a user may
+change all entries by their full ranges: ``ROUNDED_SQUARES``.
 """
 
 from __future__ import annotations
@@ -17,39 +17,37 @@ import numpy as np
 
 from dpaudit.certify.build import Proof, binomial_vectors
 from dpaudit.core import data
+from dpaudit.core.claims.base import Adjacency
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
-from dpaudit.replay.domains import Ball, Columns, Interval, Values
+from dpaudit.replay.domains import Ball, Columns, Declared, Interval
 
 __all__ = [
     "DIM",
-    "GRID_SQUARES",
-    "GRID_USERS",
     "REFUSALS",
+    "ROUNDED_SQUARES",
     "USERS",
     "declared_users",
-    "grid_mechanism",
     "grid_pairs",
+    "on_the_grid",
+    "rounded_mechanism",
     "turned_pairs",
 ]
 
 DIM = 2
 #: A row: two features, and the reward of the action.
 USERS = Columns((Ball(1), DIM), (Interval(-1, 1), 1))
-#: The same with features in multiples of 1/2 and rewards -1, 0 or 1.
-GRID_USERS = Columns((Ball(1, step="1/2"), DIM), (Values(-1, 0, 1), 1))
-#: The largest squared change of (y x, x xᵀ on and above the diagonal) on the grid, when x turns around.
-GRID_SQUARES = 4
+#: The largest squared change of (y x, x xᵀ on and above the diagonal) with randomly rounded entries: y x is
+#: in [-1, 1]^2, the diagonal in [0, 1]^2, and the entry above it in [-1/2, 1/2]. Rounding to a grid that
+#: contains these ends does not leave the ranges.
+ROUNDED_SQUARES = 2 * 2**2 + 2 * 1 + 1
 #: Lines that no history can run, because they depend on public parameters, or on data out of the domain.
 REFUSALS = {
     "checked_users (raise)": "refuses data outside the domain, which no neighbour of the audit is",
-    "checked_users (branch)": "whether a number of users is asked for, a public parameter",
     "actions_of": "a table of users, as a proof declares them, and not the array that the replays use",
     "actions_of (raise)": "refuses data outside the domain, which no neighbour of the audit is",
     "actions_of (branch)": "whether the users are a table or an array, which hold the same",
-    "_rounded": "rounding, which data on the grid of 1/g do not need",
-    "VectorSheet.scale (branch)": "how entries are scaled, a public parameter",
 }
 
 
@@ -59,6 +57,14 @@ def declared_users(count: int, *, actions: int = 2) -> data.Table:
     for k in range(actions):
         columns |= {f"features {k}": data.Ball(1, width=DIM), f"reward {k}": data.Interval(-1, 1)}
     return data.Table(columns, size=count)
+
+
+def on_the_grid(users: data.Table) -> Declared:
+    """Return the domain of ``users`` for audits that list their pairs, on the grid.
+
+    Replays cannot compare hidden coins whose probabilities differ between neighbours.
+    """
+    return Declared(users, Adjacency.REPLACE_ONE)
 
 
 def turned_pairs(others: int) -> list[Neighbours]:
@@ -92,23 +98,22 @@ def _both(here: Any, there: Any, rest: Sequence[Any]) -> tuple[Any, Any]:
     return np.array([here, *rest]), np.array([there, *rest])
 
 
-def grid_mechanism(sheet: VectorSheet, *, failure: float = 1e-12) -> Proof:
-    """Return the proof of one batch of P_Vec with ``sheet`` for data on the grid, d = 2.
+def rounded_mechanism(sheet: VectorSheet, *, failure: float = 1e-12) -> Proof:
+    """Return the proof of one batch of P_Vec with ``sheet`` for all users, d = 2.
 
     Outcomes of probability ``failure`` are left to delta. Raises ``InvalidParameterError`` for another
-    dimension, or a precision that does not contain the grid.
+    dimension, or a scale that is no multiple of 4.
     """
     if sheet.dim != DIM or sheet.scale % 4:
         raise InvalidParameterError(
-            f"sheet must have dim 2 and a scale that is a multiple of 4, got {sheet.dim} and {sheet.scale}; "
-            "use data that need rounding."
+            f"sheet must have dim 2 and a scale that is a multiple of 4, got {sheet.dim} and {sheet.scale}."
         )
     variance, depth = float(sheet.noise.trials * sheet.chance * (1 - sheet.chance)), -math.log(failure / 10)
     return binomial_vectors(
         trials=sheet.noise.trials,
         probability=sheet.chance,
         dimension=sheet.entries,
-        l2_squared=GRID_SQUARES * sheet.scale**2,
+        l2_squared=ROUNDED_SQUARES * sheet.scale**2,
         largest=2 * sheet.scale,
         orders=(8, 64),
         deviation=math.ceil(depth / 3 + math.sqrt(depth**2 / 9 + 2 * variance * depth)),

@@ -36,6 +36,7 @@ __all__ = [
     "checked_users",
     "design_matrix",
     "noisy_design",
+    "optimistic_action",
     "optimistic_actions",
     "statistics",
     "statistics_of",
@@ -103,15 +104,22 @@ def optimistic_actions(features: Floats, known: Floats, *, ridge: float, radius:
     return np.asarray(np.argmax(weights @ known[:dim] + radius * lengths, axis=1))
 
 
-def checked_users(users: NDArray[Any], *, dim: int, number: int | None = None) -> None:
+def optimistic_action(features: Floats, known: Floats, *, inverse: Floats, radius: float) -> int:
+    """Return ``optimistic_actions`` of one user with features (K, d), given V^-1."""
+    weights = features @ inverse
+    lengths = np.sqrt(np.abs((weights * features).sum(axis=1)))
+    return int((weights @ known[: features.shape[1]] + radius * lengths).argmax())
+
+
+def checked_users(users: NDArray[Any], *, dim: int) -> None:
     """Check Assumption 3.1 on users' rows.
 
-    Raises ``InvalidParameterError`` for another shape (or ``number`` of users), for features longer than 1
-    and rewards outside [-1, 1].
+    Raises ``InvalidParameterError`` for another shape, for features longer than 1 and rewards outside
+    [-1, 1].
     """
-    if users.ndim != 3 or users.shape[2] != dim + 1 or len(users) != (number or len(users)):
+    if users.ndim != 3 or users.shape[2] != dim + 1:
         raise InvalidParameterError(
-            f"users must have shape ({number or 'U'}, K, {dim + 1}), rewards last, got {users.shape}."
+            f"users must have shape (U, K, {dim + 1}), rewards last, got {users.shape}."
         )
     lengths = np.linalg.norm(users[:, :, :-1], axis=2)
     if max(lengths.max(), np.abs(users[:, :, -1]).max()) > 1 + SLACK:
@@ -160,9 +168,7 @@ class BatchedLinUCB:
             sent = []
             for who in playing:
                 features, rewards = people[who]
-                weights = features @ inverse
-                lengths = np.sqrt(np.abs((weights * features).sum(axis=1)))
-                arm = int((weights @ known[: self.dim] + self.radius(start) * lengths).argmax())
+                arm = optimistic_action(features, known, inverse=inverse, radius=self.radius(start))
                 coins.reveal(arm, site="action", to=user(who))
                 sent.append(statistics_of(features[arm], rewards[arm]))
             if len(playing) == self.batch_size:

@@ -1,12 +1,13 @@
 """Share setup between the rows on whole protocols: small trees, pairs of neighbours, and proofs of node
 mechanisms.
 
-The bandit's data lie on the grid of the nodes' encoding, so that rounding is deterministic.
+The pairs of the bandit's replays lie on the grid of the nodes' encoding, where nothing is rounded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -26,10 +27,11 @@ from dpaudit.reference.algorithms.contextual.batch_counters import binomial_sums
 from dpaudit.reference.algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB, by_height
 from dpaudit.reference.algorithms.contextual.protocol_instances import (
     DIM,
-    GRID_USERS,
     REFUSALS,
-    grid_mechanism,
+    declared_users,
     grid_pairs,
+    on_the_grid,
+    rounded_mechanism,
 )
 from dpaudit.reference.mechanisms.binary_sum import BinarySum, binary_sum_mechanism
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
@@ -55,6 +57,7 @@ ORDERS = (8, 64)
 #: Lines that no history can reach, because they depend on public parameters.
 UNENTERED = {
     **REFUSALS,
+    "ConcurrentLinUCB.__call__ (raise)": "rejects another number of users than the tree has",
     "Tree.check_time (raise)": "rejects a user who is not there",
     "ContinualServer.step.<listcomp> (branch)": "with one height no node covers another",
 }
@@ -139,17 +142,16 @@ def _of(run: Run, pairs: Sequence[Neighbours]) -> Sequence[Neighbours]:
 
 
 def bandit_audit(tree: Tree, sheets: Sequence[VectorSheet], claim: PrivacyClaim) -> PrivacyAudit:
-    """Audit Algorithm 4 over ``tree`` with the sheet of each height, on the grid of halves, under
-    ``claim``."""
+    """Audit Algorithm 4 over ``tree`` with the sheet of each height, under ``claim``."""
     sites = [
-        Site(f"height {height}", mechanism=grid_mechanism(sheet))
+        Site(f"height {height}", mechanism=rounded_mechanism(sheet))
         for height, sheet in enumerate(sheets, start=1)
     ]
     releases = [binomial_sums(sheet, site=f"height {height}") for height, sheet in enumerate(sheets, start=1)]
     words = "a user sends the pair of vector and matrix to one batch of every shuffler"
     return PrivacyAudit(
-        claim=claim,
-        domain=GRID_USERS,
+        claim=replace(claim, domain=declared_users(tree.horizon).words),
+        domain=on_the_grid(declared_users(tree.horizon)),
         program=ConcurrentLinUCB(
             tree=tree, release=by_height(releases), dim=DIM, ridge=10.0, radius=lambda t: 2.0
         ),

@@ -23,9 +23,9 @@ from dpaudit.reference.algorithms.contextual.batch_counters import (
 )
 from dpaudit.reference.algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB
 from dpaudit.reference.algorithms.contextual.protocol_instances import (
-    GRID_SQUARES,
-    grid_mechanism,
+    ROUNDED_SQUARES,
     grid_pairs,
+    rounded_mechanism,
     turned_pairs,
 )
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import (
@@ -181,19 +181,29 @@ def grid_points():
             yield from (statistics(x, y) for y in (-1.0, 0.0, 1.0))
 
 
-def test_the_grid_moves_by_four():
+def test_the_pairs_move_by_four():
     """Over all pairs of users on the grid the statistics move by exactly 4 squared at most; the audits' first
     pair does, and the turned one by 9/2."""
     points = np.unique(np.stack(list(grid_points())), axis=0)
     gaps = ((points[:, None] - points[None]) ** 2).sum(axis=2)
-    assert gaps.max() == GRID_SQUARES
+    assert gaps.max() == 4
 
     def moved(pair):
         here, there = (statistics(side[0, 0, :2], side[0, 0, 2]) for side in (pair.left, pair.right))
         return float(((here - there) ** 2).sum())
 
-    assert moved(grid_pairs(2)[0]) == GRID_SQUARES
+    assert moved(grid_pairs(2)[0]) == 4
     assert moved(turned_pairs(2)[0]) == pytest.approx(4.5)
+
+
+def test_rounded_statistics_stay_in_their_ranges():
+    """All ways to round the statistics of users move by ROUNDED_SQUARES at most, and two ways attain it."""
+    angles = np.linspace(0, 2 * np.pi, 41)
+    points = np.array([[np.cos(a), np.sin(a)] for a in angles])
+    exact = np.concatenate([statistics(points, np.full(41, y)) for y in (-1.0, 0.3, 1.0)]) * 4
+    low, high = (np.floor(exact + 1e-9), np.ceil(exact - 1e-9))
+    spread = ((high.max(axis=0) - low.min(axis=0)) ** 2).sum()
+    assert spread == ROUNDED_SQUARES * 4**2
 
 
 def test_wrong_users_sheets_and_ridges_are_refused():
@@ -207,7 +217,7 @@ def test_wrong_users_sheets_and_ridges_are_refused():
         BatchedLinUCB(counter=by_batches(exact_sum), dim=2, batch_size=2, ridge=0.0, radius=lambda t: 1.0)
     sheet = printed_sheet(dim=2, batch_size=5, epsilon=1, delta="1/10")
     with pytest.raises(InvalidParameterError, match="multiple of 4"):
-        grid_mechanism(sheet)
+        rounded_mechanism(sheet)
 
 
 def test_noise_is_gaussian_of_the_batch():

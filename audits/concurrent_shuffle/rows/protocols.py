@@ -15,9 +15,10 @@ from fractions import Fraction
 
 from audits.concurrent_shuffle.protocol_runs import bandit_audit, bits_of, calibrated, sum_audit
 from dpaudit.core.claims import ApproxDP
-from dpaudit.core.data import Records
+from dpaudit.core.data import Records, Table
 from dpaudit.core.suite import Group
 from dpaudit.core.views import SHUFFLER_OUTPUT, View
+from dpaudit.reference.algorithms.contextual.protocol_instances import declared_users
 from dpaudit.reference.mechanisms.binomial_vectors import printed_sheet
 from dpaudit.reference.mechanisms.concurrent_tree import Tree, binary_tree, build_tree
 from dpaudit.replay.audit import PrivacyAudit
@@ -46,6 +47,10 @@ def binary() -> PrivacyAudit:
 def _binary_degrees(n_shufflers: int) -> Tree:
     """Return the tree of k heights whose degrees are all 2."""
     return build_tree(horizon=2 ** (n_shufflers + 1), n_shufflers=n_shufflers, degree=2, leaf_degree=2)
+
+
+def _users(n_shufflers: int, **_: int) -> Table:
+    return declared_users(_binary_degrees(n_shufflers).horizon)
 
 
 def _bits(n_shufflers: int) -> Records:
@@ -77,7 +82,7 @@ def degrees(n_shufflers: int) -> PrivacyAudit:
     over=over(n_shufflers=[1, full(2)]),
     accounting="",
     share=2,
-    expect="consistent",
+    prove=_users,
 )
 @privacy(
     rows,
@@ -87,13 +92,14 @@ def degrees(n_shufflers: int) -> PrivacyAudit:
     over=over(n_shufflers=[1, full(2)]),
     accounting="",
     share=1,
-    expect="consistent",
+    prove=_users,
 )
 def bandit(n_shufflers: int, share: int) -> PrivacyAudit:
     """Algorithm 4: all k shufflers' outputs, vector and matrix, to which users react, are (ε, δ)-DP
 
     ε = 9/10, δ = 2/5. There are 2^(k + 1) users and all degrees are 2. The nodes use g and b as printed for
-    (ε, δ) over {share} k. The data lie on the grid of halves, so that rounding is deterministic.
+    (ε, δ) over {share} k. Certificate and proof hold for every rounding of the entries. The replays' data lie
+    on the grid of halves, where nothing is rounded.
     """
     epsilon, delta = Fraction(9, 10), Fraction(2, 5)
     tree = _binary_degrees(n_shufflers)

@@ -14,7 +14,10 @@ from audits.glm_bandits.shuffled_sums import stated
 from dpaudit.certify.build import LossGrid, accounted, integer_noise
 from dpaudit.certify.sites import Site
 from dpaudit.coins import Coins, Program
+from dpaudit.core import data
 from dpaudit.core.claims import ApproxDP
+from dpaudit.core.claims.base import Adjacency
+from dpaudit.core.data import Records
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Group, Run
 from dpaudit.core.views import SHUFFLER_OUTPUT
@@ -26,7 +29,7 @@ from dpaudit.reference.mechanisms.shuffled_gradient_descent import (
     vector_call,
 )
 from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.domains import Columns, Values
+from dpaudit.replay.domains import Declared
 from dpaudit.replay.enumeration import enumerated
 from dpaudit.suite import controls, privacy
 from dpaudit.suite.controls import Control
@@ -44,10 +47,12 @@ SHEET = VectorSheet(dim=1, batch_size=USERS, precision=1, trials=COINS // USERS)
 ALONE = VectorSheet(dim=1, batch_size=1, precision=1, trials=COINS)
 MECHANISM = integer_noise("binomial", sensitivity=2, trials=COINS, probability="1/4")
 GRID = LossGrid(step="1/50", bits=64, tail=30)
-#: (x, r) of one user.
-DOMAIN = Columns((Values(-1, 1), 1), (Values(0, "1/2", 1), 1))
+#: (x, r) of every user. The replays take the listed pairs only, because they cannot compare hidden coins
+#: whose probabilities differ between neighbours.
+DATA = Records(data.Interval(-1, 1), size=USERS, width=2)
+DOMAIN = Declared(DATA, Adjacency.REPLACE_ONE)
 #: (ε, δ) of two calls, and of one.
-TWICE, ONCE = stated(2, "2/5", domain=str(DOMAIN)), stated(2, "4/25", domain=str(DOMAIN))
+TWICE, ONCE = stated(2, "2/5", domain=DATA.words), stated(2, "4/25", domain=DATA.words)
 UNENTERED = {
     "ShuffledGradientDescent.__call__ (raise)": "rejects data of another shape, which no neighbour here has",
     "release (branch)": "whether a grid is declared, a public parameter",
@@ -62,19 +67,19 @@ def logistic(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 RIGHT = ShuffledGradientDescent(
-    call=vector_call(SHEET, LENGTH, grid=1), mean=logistic, steps=STEPS, rate=100.0, radius=1.0
+    call=vector_call(SHEET, LENGTH), mean=logistic, steps=STEPS, rate=100.0, radius=1.0
 )
 SINGLE = replace(RIGHT, call=vector_call(ALONE, LENGTH, grid=1), batches=in_one_step)
 
 
-#: All records of DOMAIN.
+#: The records of the replays, at which no gradient is rounded.
 RECORDS = [(x, reward) for x in (1.0, -1.0) for reward in (0.0, 0.5, 1.0)]
 
 
 def pairs(run: Run) -> list[Neighbours]:
-    """Yield pairs in which either user's record changes from one record of DOMAIN to each other one.
+    """Yield pairs in which either user's record changes from one of RECORDS to each other one.
 
-    The other user's record takes every value of DOMAIN as well. The full profile uses all ordered pairs. At
+    The other user's record takes every value of RECORDS as well. The full profile uses all ordered pairs. At
     rewards 0 and 1 a gradient is longer than 1/8 as |θ| <= 1, and the reward reverses it: the first pair
     moves each call by 2g. At reward 1/2 it is 0 at θ = 0, and longer than 1/8 at θ = ±1. θ takes no other
     value.
@@ -114,13 +119,14 @@ def audit(program: Any) -> PrivacyAudit:
     )
 
 
-@privacy(rows, "SAR-T.2p/program", "Algorithm 7", role="sharper", accounting="", expect="consistent")
+@privacy(rows, "SAR-T.2p/program", "Algorithm 7", role="sharper", accounting="", prove=DATA)
 def program() -> PrivacyAudit:
     """P_GD as a program, two users and two steps with Bin(12, 1/4) each, is (2, 2/5)-shuffle DP
 
     The program has per-user clipped gradients, shuffled messages and the mean of the iterates. Replay every
     call of a run with its distribution at the neighbour, and bound the whole by the exact distributions of
-    the calls. Each user's record takes all six values of the domain.
+    the calls. The replays change a user's record among six values. The proof covers all records, and every
+    rounding of their gradients.
     """
     return audit(RIGHT)
 

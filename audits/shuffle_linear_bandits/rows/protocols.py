@@ -30,7 +30,7 @@ from dpaudit.certify.build import (
     tree_mechanism,
 )
 from dpaudit.certify.sites import Site
-from dpaudit.core.claims import ApproxDP, Unit
+from dpaudit.core.claims import ApproxDP
 from dpaudit.core.suite import Group
 from dpaudit.core.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View
 from dpaudit.reference.algorithms.contextual.batch_counters import (
@@ -42,11 +42,11 @@ from dpaudit.reference.algorithms.contextual.batch_counters import (
     tree_of_batches,
 )
 from dpaudit.reference.algorithms.contextual.protocol_instances import (
-    GRID_USERS,
     REFUSALS,
     declared_users,
-    grid_mechanism,
     grid_pairs,
+    on_the_grid,
+    rounded_mechanism,
 )
 from dpaudit.reference.mechanisms.binomial_vectors import printed_sheet, returning_sheet
 from dpaudit.reference.mechanisms.linear_bandit_noise import (
@@ -162,20 +162,25 @@ def joint(batch: int) -> PrivacyAudit:
     "Theorem 3.5, Theorem C.1",
     over=over(epsilon=["15", full("1/5")], delta=["49/100", full("1/1000000")], batch=[2]),
     accounting="",
-    expect="consistent",
+    prove=lambda batch, **_: declared_users(2 * batch + 1),
 )
 def binomial(epsilon: Fraction, delta: Fraction, batch: int) -> PrivacyAudit:
     """Algorithm 1 with P_Vec: the bits of all labels and batches, vector and matrix, adaptive, are (ε,
     δ)-DP
 
-    The bits are released as integer sums for every label. Data lie on the grid 1/g, so rounding is
-    deterministic.
+    The bits are released as integer sums for every label. Certificate and proof hold for every rounding of
+    the entries. The replays' data lie on the grid 1/g, where nothing is rounded.
     """
     sheet = printed_sheet(dim=2, batch_size=batch, epsilon=epsilon, delta=delta)
     claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT))
-    counter = by_batches(binomial_sums(sheet))
     return protocol_audit(
-        counter, claim, grid_mechanism(sheet), batch=batch, pairs=grid_pairs, domain=GRID_USERS
+        by_batches(binomial_sums(sheet)),
+        claim,
+        rounded_mechanism(sheet),
+        batch=batch,
+        pairs=grid_pairs,
+        domain=on_the_grid(declared_users(2 * batch + 1)),
+        data=declared_users(2 * batch + 1),
     )
 
 
@@ -241,28 +246,30 @@ def central(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
     "Theorems 4.2 and E.5, Assumption 4.1",
     over=over(epsilon=["15", full("1/5")], delta=["49/100", full("1/1000000")], batches=[2, full(3)]),
     accounting="",
-    expect="consistent",
+    prove=declared_users(3),
 )
 def returning_bits(epsilon: Fraction, delta: Fraction, batches: int) -> PrivacyAudit:
     """Algorithm 1 with P_Vec and users who return in every batch: the bits of all labels and batches,
     adaptive, are (ε, δ)-DP for a user
 
-    The bits are released as integer sums for every label. Data lie on the grid 1/g, so rounding is
-    deterministic.
+    A record is all data of a user. The bits are released as integer sums for every label. Certificate and
+    proof hold for every rounding of the entries. The replays' data lie on the grid 1/g, where nothing is
+    rounded.
     """
     users = 3
     sheet = returning_sheet(dim=2, batch_size=users, batches=batches, epsilon=epsilon, delta=delta)
-    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT), unit=Unit.USER)
+    claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT))
     return protocol_audit(
         by_batches(binomial_sums(sheet)),
         claim,
-        grid_mechanism(sheet),
+        rounded_mechanism(sheet),
         batch=users,
         pairs=grid_pairs,
-        domain=GRID_USERS,
+        domain=on_the_grid(declared_users(users)),
         users=users,
         schedule=returning(batches),
         touches=batches,
+        data=declared_users(users),
     )
 
 

@@ -67,7 +67,7 @@ def share_cost(s: Setting, whole: Info, family: str, given: dict[str, Any]) -> C
         return Cost()
     if family == "polya-difference" and parties * numbers["shape"] >= 1:
         return Cost(reach * numbers["log_ratio"])
-    if whole.shape:
+    if whole.shape and whole.entries.number != 1:  # one entry is a single number
         return Cost(mechanisms=(_vector_tree(s, whole, family, parties, numbers),))
     tree = _tree(s, family, parties, numbers, reach)
     return Cost(_pure(tree)) if family == "polya-difference" else Cost(mechanisms=(tree,))

@@ -370,6 +370,8 @@ def _of_outcomes(run: Run, accepted: Accepted, arguments: list[Any], options: di
     ):
         kinds = {getattr(content(item), "kind", None) for item in arguments[0]}
         kind = kinds.pop() if len(kinds) == 1 else None
+    if kind is None and accepted.name in ("np.array", "np.asarray") and len(arguments) == 1:
+        kind = _kind_of_array(content(arguments[0]), options)
     python = accepted.name in ("float", "int", "round", "len", "bool") or accepted.name.startswith("math.")
     found = public_of(run, expression, function, given, shape=shape, kind=kind, python=python)
     inner = content(found)
@@ -399,6 +401,14 @@ KEEPS_KIND = (
     "np.round",
     "np.sort",
 )
+
+
+def _kind_of_array(inner: Any, options: dict[str, Any]) -> str | None:
+    """Return the kind of an array of an outcome, if it is known."""
+    if not options:
+        return inner.kind if isinstance(inner, Public) else None
+    dtype = real_of(content(options["dtype"])) if set(options) == {"dtype"} else None
+    return "f" if dtype is float or dtype is np.float64 else None
 
 
 def _outcome_shape(accepted: Accepted, arguments: list[Any], options: dict[str, Any]) -> Any:

@@ -459,6 +459,11 @@ def _of_private(run: Run, value: Any, inner: Private, keys: tuple[Any, ...]) -> 
         return sliced(run, inner, keys)
     if any(isinstance(content(one), Public) for one in keys):
         return _by_place(run, inner, keys)
+    steps = _progression(first, inner.shape[0]) if len(keys) == 1 else None
+    if steps is not None:  # the same records as a slice, copied
+        places = list(first)
+        found = _by_position(run, inner, (steps,))
+        return run.verify(Array(found.content), lambda array, k: array[k], value, places)
     if any(isinstance(content(one), np.ndarray | list | bool | np.bool_) for one in keys):
         run.refuse("indexing a private array by an array or list is not supported (use slices, or np.where)")
     kinds = (int, slice, np.int64, type(None))
@@ -467,6 +472,18 @@ def _of_private(run: Run, value: Any, inner: Private, keys: tuple[Any, ...]) -> 
             "a private array can only be indexed by integers, slices and None, at most one for each axis"
         )
     return _by_position(run, inner, keys)
+
+
+def _progression(places: Any, length: Any) -> slice | None:
+    """Return the slice that selects the same positions as an ascending list with equal steps, or None."""
+    if not isinstance(places, list) or not places or any(type(k) is not int for k in places):
+        return None
+    if not isinstance(length, int) or places[-1] >= length:
+        return None
+    step = places[1] - places[0] if len(places) > 1 else 1
+    if places[0] < 0 or step < 1 or places != list(range(places[0], places[-1] + 1, step)):
+        return None
+    return slice(places[0], places[-1] + 1, step)
 
 
 def _masked(run: Run, inner: Private, mask: Private, keys: tuple[Any, ...]) -> Any:
