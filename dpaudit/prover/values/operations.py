@@ -231,6 +231,8 @@ def _check_public(run: Run, public: Public) -> None:
 
 
 def _public_binary(run: Run, op: str, a: Any, b: Any) -> Any:
+    if op not in COMPARISONS and any(_is_infinite(one) for one in (a, b)):
+        run.refuse("an infinity or NaN is combined with a released value (compare with it instead)")
     shapes = [shape_of(a), shape_of(b)]
     shape: Any = None
     if None not in shapes:
@@ -254,6 +256,11 @@ def _public_binary(run: Run, op: str, a: Any, b: Any) -> Any:
         if decided is not None:
             return decided
     return found
+
+
+def _is_infinite(value: Any) -> bool:
+    inner = content(value)
+    return isinstance(inner, float | np.floating) and not math.isfinite(inner)
 
 
 def _sized(value: Any) -> bool:

@@ -471,7 +471,8 @@ class Run:
             total = self.sample(value.base, side)
             for factor, draw, entry in value.terms:
                 noise = draw.samples[side] if entry is None else draw.samples[side][entry]
-                total = apply(lambda a, n, f=float(factor): a + f * n, total, noise)
+                times = 1 if factor == 1 else float(factor)  # so that integer noise stays an integer
+                total = apply(lambda a, n, f=times: a + f * n, total, noise)
             return total
         if isinstance(value, list | tuple):
             return type(value)(self.sample(item, side) for item in value)
@@ -615,7 +616,7 @@ class Run:
         """Return the answer of a comparison if it is the same for every size, and None otherwise."""
         kind, left, right = expression
         a, b = polynomial(self.s, left), polynomial(self.s, right)
-        if not (a - b).symbols <= {"N"}:
+        if not (a.symbols | b.symbols) <= {"N"}:  # ``x == x`` is false if x is NaN
             return None
         return _decided(self.s, kind, a, b)
 

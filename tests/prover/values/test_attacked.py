@@ -180,3 +180,38 @@ def test_a_column_or_a_part_of_a_noisy_array_is_changed_in_place() -> None:
     frame = Table({"a": Interval(0, 1)}, size=3, container="frame")
     assert prove_values(column_in_place, PureDP(epsilon=1), data=frame).verdict == "inconclusive"
     assert prove_values(part_of_a_noisy_array, PureDP(epsilon=1), data=UNIT).verdict == "inconclusive"
+
+
+def part_kept_before_a_change(data: Any, rng: Any) -> Any:
+    y = data + rng.laplace(size=3)
+    z = y[:1]
+    y[0] = data[0]
+    return z
+
+
+def part_changed_in_a_helper(data: Any, rng: Any) -> Any:
+    y = data + rng.laplace(size=3)
+
+    def change(v: Any) -> None:
+        v[0] = data[0]
+
+    change(y[1:])
+    return y
+
+
+def infinities_that_cancel(data: Any, rng: Any) -> Any:
+    y = float(data[0] + rng.laplace())
+    z = y * float("inf") - y * float("inf")
+    if z > 0:
+        return 1
+    if not z > 0 and not z <= 0:
+        return data[1]
+    return 0
+
+
+@pytest.mark.parametrize(
+    "program", [part_kept_before_a_change, part_changed_in_a_helper, infinities_that_cancel]
+)
+def test_shared_parts_and_infinities(program: Callable[..., Any]) -> None:
+    """Parts share memory in both directions, and an infinity may become NaN, which equals nothing."""
+    assert prove_values(program, PureDP(epsilon=1), data=UNIT).verdict == "inconclusive"
