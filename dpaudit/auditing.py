@@ -9,11 +9,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from types import GeneratorType
 from typing import Any, NoReturn
 
 from dpaudit.blackbox.check import check
 from dpaudit.blackbox.hypotheses import family_of
+from dpaudit.blackbox.in_modes import unrounded_share
 from dpaudit.blackbox.result import CheckResult
 from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import BrokenHarnessError, InvalidParameterError, MechanismError, RefutedError
@@ -222,7 +224,7 @@ def audit(
             claim,
             data=data,
             pairs=pairs,
-            mechanism=_mechanism(function),
+            unrounded=partial(unrounded_share, _mechanism(function), seed=0),
             files=files,
             most=proof.bound,
         )

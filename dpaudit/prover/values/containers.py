@@ -203,7 +203,10 @@ class Containers(Places):
                 return found
         if isinstance(inner, FRAMES):
             return frame_item(self.run, value, key)
-        return index(self.run, value, key)
+        found = index(self.run, value, key)
+        if isinstance(found, Array) and isinstance(value, Array) and isinstance(found.content, Symbol):
+            value.shared = found.shared = True  # a part of an array shares its memory
+        return found
 
     def attribute(self, value: Any, name: str) -> Any:
         """Return ``value.name``: an array's shape, a method with a rule, or a function of numpy or math."""
@@ -373,7 +376,7 @@ class Containers(Places):
         return [call_accepted(run, ACCEPTED[id(kind)], [item], {}) for item in self._rows(value)]
 
     def _place_of_extreme(self, items: list[Any], value: Any) -> Any:
-        """Return the position of ``max(items)`` or ``min(items)`` of outcomes, or None for other values."""
+        """Return the position of ``max(items)`` or ``min(items)`` of outcomes, or None otherwise."""
         run = self.run
         items = [published(run, item) if _holds_noise(item) else item for item in items]
         plain = all(shape_of(item) == () and not is_private(item) for item in items)

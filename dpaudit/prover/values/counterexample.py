@@ -39,7 +39,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpaudit.blackbox.in_modes import unrounded_share
 from dpaudit.certify.witnesses.inputs import written_inputs
 from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.certify.witnesses.transcript import WitnessSite, leak_body, transcript_body
@@ -241,7 +240,7 @@ def counterexample(
     *,
     data: Records | Table,
     pairs: Sequence[tuple[Any, Any]],
-    mechanism: Callable[[Any, Any], Any],
+    unrounded: Callable[[Any, Any], float],
     files: Sequence[str] = (),
     most: Fraction | None = None,
     seconds: float = 10.0,
@@ -254,8 +253,8 @@ def counterexample(
         As for ``prove_values``.
     pairs : sequence of pairs of inputs
         Neighbouring inputs that fit the declaration.
-    mechanism : callable
-        The program as ``mechanism(input, generator)``. It runs in all rounding modes.
+    unrounded : callable
+        The share of the difference of the outputs on two inputs that rounding cannot explain.
     most : Fraction, optional
         A proved upper bound. A larger loss is rounding, and gives no witness.
     seconds : float
@@ -272,11 +271,11 @@ def counterexample(
     numbers = constants_of(unwrapped_program(program)[0].__code__)
     more = climbed(data, claim.adjacency, follower.loss, numbers=numbers, until=until)
     for pair in itertools.chain(ranked[:TRIED], more):
-        found = follower.refuting(pair, mechanism, most)
+        found = follower.refuting(pair, unrounded, most)
         if found is not None:
             return found
     return event_counterexample(
-        program, claim, data=data, pairs=pairs, mechanism=mechanism, most=most, seconds=seconds
+        program, claim, data=data, pairs=pairs, unrounded=unrounded, most=most, seconds=seconds
     )
 
 
@@ -304,7 +303,7 @@ class _Follower:
         return sum(_cost(a, b) for a, b in zip(here.sites, there.sites, strict=True))
 
     def refuting(
-        self, pair: tuple[Any, Any], mechanism: Callable[[Any, Any], Any], most: Fraction | None
+        self, pair: tuple[Any, Any], unrounded: Callable[[Any, Any], float], most: Fraction | None
     ) -> Witness | None:
         """Return a witness on a pair or on the reversed pair that rounding cannot explain, or None."""
         both_ways = self.claim.adjacency is not Adjacency.ZERO_OUT
@@ -322,7 +321,7 @@ class _Follower:
                     continue
                 found = replace(found, bound=min(found.bound, most))
             with quiet():
-                share = unrounded_share(mechanism, recorded, neighbour, seed=0)
+                share = unrounded(recorded, neighbour)
             if share >= UNROUNDED:
                 self._cross_check(recorded)
                 self._cross_check(neighbour)

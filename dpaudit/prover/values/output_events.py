@@ -25,7 +25,6 @@ from fractions import Fraction
 from types import FunctionType
 from typing import Any
 
-from dpaudit.blackbox.in_modes import unrounded_share
 from dpaudit.certify.witnesses.tables import Outcome, tables_witness
 from dpaudit.core.claims import ApproxDP, Model, PureDP
 from dpaudit.core.claims.base import Adjacency
@@ -127,7 +126,7 @@ def event_counterexample(
     *,
     data: Records | Table,
     pairs: Sequence[tuple[Any, Any]],
-    mechanism: Callable[[Any, Any], Any],
+    unrounded: Callable[[Any, Any], float],
     most: Fraction | None = None,
     seconds: float = 10.0,
 ) -> Witness | None:
@@ -152,7 +151,7 @@ def event_counterexample(
             if search.hopeless:
                 return None
             continue
-        found = search.refuting(pair, mechanism, most)
+        found = search.refuting(pair, unrounded, most)
         if found is not None:
             return found
     return None
@@ -220,7 +219,7 @@ class _Search:
         return max(sums)
 
     def refuting(
-        self, pair: tuple[Any, Any], mechanism: Callable[[Any, Any], Any], most: Fraction | None
+        self, pair: tuple[Any, Any], unrounded: Callable[[Any, Any], float], most: Fraction | None
     ) -> Witness | None:
         """Return a witness on a pair that rounding cannot explain, or None."""
         sides = self._sides(pair)
@@ -242,7 +241,7 @@ class _Search:
                 return None
             found = replace(found, bound=min(found.bound, most))
         with quiet():
-            share = unrounded_share(mechanism, *pair, seed=0)
+            share = unrounded(*pair)
         return found if share >= UNROUNDED else None
 
     def _witness(self, pair: tuple[Any, Any], sides: Any, events: Sequence[_Event]) -> Witness | None:

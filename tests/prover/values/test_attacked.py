@@ -111,3 +111,52 @@ def test_a_program_that_only_raises_is_not_proved() -> None:
     proof = prove_values(always_raising, PureDP(epsilon=1), data=UNIT)
     assert proof.verdict == "inconclusive"
     assert "data must be rows" in proof.reason
+
+
+ROWS = Records(Interval(0, 1), size=3, width=2)
+
+
+def rows_in_a_loop(data: Any, rng: Any) -> Any:
+    x = data.copy()
+    for row in x:
+        row *= 5
+    return x.sum(axis=0) + rng.laplace(scale=2, size=2)
+
+
+def a_row_by_index(data: Any, rng: Any) -> Any:
+    x = data.copy()
+    row = x[0]
+    row *= 5
+    return x.sum(axis=0) + rng.laplace(scale=2, size=2)
+
+
+def unpacked_rows(data: Any, rng: Any) -> Any:
+    x = np.clip(data, 0, 1)
+    first, *_ = x
+    first *= 5
+    return x.sum(axis=0) + rng.laplace(scale=2, size=2)
+
+
+def rows_in_a_list(data: Any, rng: Any) -> Any:
+    x = data.copy()
+    rows = list(x[::-1])
+    rows[0] *= 5
+    return x.sum(axis=0) + rng.laplace(scale=2, size=2)
+
+
+def rows_as_arguments(data: Any, rng: Any) -> Any:
+    x = data.copy()
+
+    def scale(first: Any, second: Any, third: Any) -> None:
+        first *= 5
+
+    scale(*x)
+    return x.sum(axis=0) + rng.laplace(scale=2, size=2)
+
+
+@pytest.mark.parametrize(
+    "program", [rows_in_a_loop, a_row_by_index, unpacked_rows, rows_in_a_list, rows_as_arguments]
+)
+def test_a_row_shares_the_memory_of_its_array(program: Callable[..., Any]) -> None:
+    """A row that is changed in place changes its array, so such a program is not proved."""
+    assert prove_values(program, PureDP(epsilon=1), data=ROWS).verdict == "inconclusive"

@@ -2,12 +2,14 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, audit
 from dpaudit.auditing import _mechanism
+from dpaudit.blackbox.in_modes import unrounded_share
 from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.core.data import Integers, Interval, Records
 from dpaudit.core.evidence import evidence_from_json
@@ -26,7 +28,12 @@ WHOLE = Records(Integers(0, 4), size=6)
 def witness_of(function, claim, data):
     pairs = [(pair.left, pair.right) for pair in data.pairs(claim.adjacency).corners()]
     return event_counterexample(
-        function, claim, data=data, pairs=pairs, mechanism=_mechanism(function), seconds=3
+        function,
+        claim,
+        data=data,
+        pairs=pairs,
+        unrounded=partial(unrounded_share, _mechanism(function), seed=0),
+        seconds=3,
     )
 
 

@@ -1,6 +1,7 @@
 """Wrong numpy functions are refuted by exact witnesses, and right ones never are."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from benchmarks.proof_programs import PROGRAMS
 from dpaudit import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP, audit
 from dpaudit.auditing import _mechanism
+from dpaudit.blackbox.in_modes import unrounded_share
 from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.core.data import EVERY, Anything, Ball, Integers, Interval, Records
 from dpaudit.core.errors import CertificateError
@@ -26,7 +28,14 @@ ANY = Records(Anything(), size=EVERY, at_least=2)
 def witness_of(function, claim, data):
     """Return the witness without a proof before it, as for a function that cannot be followed."""
     pairs = [(pair.left, pair.right) for pair in data.pairs(claim.adjacency).corners()]
-    return counterexample(function, claim, data=data, pairs=pairs, mechanism=_mechanism(function), seconds=3)
+    return counterexample(
+        function,
+        claim,
+        data=data,
+        pairs=pairs,
+        unrounded=partial(unrounded_share, _mechanism(function), seed=0),
+        seconds=3,
+    )
 
 
 # Right programs with a loss of exactly the claim, or with traps for a careless refutation.
