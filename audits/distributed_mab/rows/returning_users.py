@@ -31,6 +31,7 @@ from dpaudit.certify.build import (
 )
 from dpaudit.certify.sites import Site
 from dpaudit.certify.witnesses.divergence import divergence_witness
+from dpaudit.coins.base import Program
 from dpaudit.core.claims import PureDP, ZeroConcentratedDP
 from dpaudit.core.conversions import approximate_route, concentrated_route, exact_route, gaussian_delta
 from dpaudit.core.evidence import Evidence
@@ -40,14 +41,14 @@ from dpaudit.core.views import SERVER, View
 from dpaudit.kernel.ball import ball, precision, upper_short
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
 from dpaudit.reference.algorithms.mab.batched_proofs import gaussian_batches
-from dpaudit.reference.algorithms.mab.distributed_elimination import strategy, variant
+from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, strategy, variant
 from dpaudit.reference.algorithms.mab.steered_histories import HISTORIES
 from dpaudit.reference.mechanisms.gaussian_sum_divergence import xi
 from dpaudit.replay.aggregate_histories import survey
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.suite import Chain, evidence, inequality, over, privacy
 from dpaudit.suite.attempts import program_files
-from dpaudit.suite.program_proofs import evidence_of
+from dpaudit.suite.program_proofs import evidence_of, record_digest
 
 __all__ = ["rows"]
 
@@ -89,7 +90,20 @@ with precision(256):
 PROTOCOL = ZeroConcentratedDP(rho=PROTOCOL_RHO, view=SERVER_VIEW, domain=USERS.words)
 
 
-@evidence(rows, "CZ23-I/concentrated/protocol", "Appendix I, RDP/CDP route", claim=PROTOCOL)
+def concentrated() -> tuple[Variant, Program]:
+    """Return the variant with ε = 1/2 and its program on users."""
+    lengths = batch_lengths(HORIZON, growth=GROWTH)
+    chosen = variant("dist_cdp_se", epsilon=HALF, failure_prob=Fraction(1, HORIZON)).prepared(lengths)
+    return chosen, returning_program(strategy(chosen, growth=GROWTH, grid=1))
+
+
+@evidence(
+    rows,
+    "CZ23-I/concentrated/protocol",
+    "Appendix I, RDP/CDP route",
+    claim=PROTOCOL,
+    fingerprint=lambda seed: record_digest(concentrated()[1], PROTOCOL, USERS, files=program_files()),
+)
 def concentrated_protocol(run: Run) -> Outcome:
     """Dist-CDP-SE with users who play in B = 2 batches: B(1/2)ε̄²-CDP per user
 
@@ -99,8 +113,7 @@ def concentrated_protocol(run: Run) -> Outcome:
     The proof of the program covers all its paths. A record is a user.
     """
     lengths = batch_lengths(HORIZON, growth=GROWTH)
-    chosen = variant("dist_cdp_se", epsilon=HALF, failure_prob=Fraction(1, HORIZON)).prepared(lengths)
-    users = returning_program(strategy(chosen, growth=GROWTH, grid=1))
+    chosen, users = concentrated()
     followed = evidence_of(users, PROTOCOL, USERS, files=program_files())
     found = survey(
         users,
