@@ -90,7 +90,7 @@ with precision(256):
 PROTOCOL = ZeroConcentratedDP(rho=PROTOCOL_RHO, view=SERVER_VIEW, domain=USERS.words)
 
 
-def concentrated() -> tuple[Variant, Program]:
+def concentrated_users() -> tuple[Variant, Program]:
     """Return the variant with ε = 1/2 and its program on users."""
     lengths = batch_lengths(HORIZON, growth=GROWTH)
     chosen = variant("dist_cdp_se", epsilon=HALF, failure_prob=Fraction(1, HORIZON)).prepared(lengths)
@@ -102,7 +102,7 @@ def concentrated() -> tuple[Variant, Program]:
     "CZ23-I/concentrated/protocol",
     "Appendix I, RDP/CDP route",
     claim=PROTOCOL,
-    fingerprint=lambda seed: record_digest(concentrated()[1], PROTOCOL, USERS, files=program_files()),
+    fingerprint=lambda seed: record_digest(concentrated_users()[1], PROTOCOL, USERS, files=program_files()),
 )
 def concentrated_protocol(run: Run) -> Outcome:
     """Dist-CDP-SE with users who play in B = 2 batches: B(1/2)ε̄²-CDP per user
@@ -113,7 +113,7 @@ def concentrated_protocol(run: Run) -> Outcome:
     The proof of the program covers all its paths. A record is a user.
     """
     lengths = batch_lengths(HORIZON, growth=GROWTH)
-    chosen, users = concentrated()
+    chosen, users = concentrated_users()
     followed = evidence_of(users, PROTOCOL, USERS, files=program_files())
     found = survey(
         users,
