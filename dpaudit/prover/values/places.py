@@ -10,6 +10,7 @@ import numpy as np
 from dpaudit.prover.values.matrices import index
 from dpaudit.prover.values.names import Names
 from dpaudit.prover.values.operations import (
+    FRAMES,
     _holds_noise,
     binary,
     content,
@@ -194,6 +195,8 @@ class Places(Names):
                 self.run.refuse("a list can only be modified by +=, and not if it comes from outside")
             inner.extend(self.iterate(other))
             return inner
+        if isinstance(inner, FRAMES):
+            self.run.refuse("a column of a data frame is modified in place (write x = x + ...)")
         if not isinstance(place, Array):
             if id(inner) in self.no_dimensions:
                 self.run.refuse("an array without dimensions may be modified in place (write x = x + ...)")

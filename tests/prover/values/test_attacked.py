@@ -10,7 +10,7 @@ import pytest
 
 from dpaudit.auditing import audit
 from dpaudit.core.claims import PureDP
-from dpaudit.core.data import EVERY, Integers, Interval, Records
+from dpaudit.core.data import EVERY, Integers, Interval, Records, Table
 from dpaudit.core.views import EVERYBODY_ELSE, SERVER, View, user
 from dpaudit.distributions import Laplace
 from dpaudit.prover.values.prove import prove_values
@@ -160,3 +160,23 @@ def rows_as_arguments(data: Any, rng: Any) -> Any:
 def test_a_row_shares_the_memory_of_its_array(program: Callable[..., Any]) -> None:
     """A row that is changed in place changes its array, so such a program is not proved."""
     assert prove_values(program, PureDP(epsilon=1), data=ROWS).verdict == "inconclusive"
+
+
+def column_in_place(data: Any, rng: Any) -> Any:
+    x = data["a"]
+    x *= 5
+    return data["a"].sum() + rng.laplace()
+
+
+def part_of_a_noisy_array(data: Any, rng: Any) -> Any:
+    y = data + rng.laplace(size=3)
+    z = y[0:1]
+    z += 9 * data[0]
+    return y
+
+
+def test_a_column_or_a_part_of_a_noisy_array_is_changed_in_place() -> None:
+    """Whether a column of a data frame is a copy depends on pandas, and a part of an outcome is none."""
+    frame = Table({"a": Interval(0, 1)}, size=3, container="frame")
+    assert prove_values(column_in_place, PureDP(epsilon=1), data=frame).verdict == "inconclusive"
+    assert prove_values(part_of_a_noisy_array, PureDP(epsilon=1), data=UNIT).verdict == "inconclusive"
