@@ -27,8 +27,10 @@ __all__ = [
     "BernoulliVectors",
     "Clock",
     "Environment",
+    "GivenRewards",
     "PotentialOutcomes",
     "RewardVectors",
+    "checked_rewards",
 ]
 
 Floats = NDArray[np.float64]
@@ -94,7 +96,8 @@ def _checked_means(means: Sequence[float]) -> Floats:
     return array
 
 
-def _checked_rewards(rewards: NDArray[Any]) -> Floats:
+def checked_rewards(rewards: NDArray[Any]) -> Floats:
+    """Return a copy of an array (T, K) as floats; raises ``InvalidParameterError`` off [0, 1]."""
     array = np.array(rewards, dtype=np.float64)
     if array.ndim != 2 or not np.all((array >= 0) & (array <= 1)):
         raise InvalidParameterError(f"rewards must be an array (T, K) in [0, 1], got shape {array.shape}.")
@@ -154,7 +157,7 @@ class _GivenBatch:
         return self._rows
 
 
-class _GivenRewards(_GivenBatch):
+class GivenRewards(_GivenBatch):
     """Rewards of one arm."""
 
     __slots__ = ()
@@ -170,20 +173,20 @@ class PotentialOutcomes(Clock):
     """
 
     def __init__(self, rewards: NDArray[Any]) -> None:
-        self._rewards = _checked_rewards(rewards)
+        self._rewards = checked_rewards(rewards)
         super().__init__(self._rewards.shape[1], self._rewards.shape[0])
 
-    def pull(self, arm: int, count: int) -> _GivenRewards:
+    def pull(self, arm: int, count: int) -> GivenRewards:
         self._check_arm(arm)
         rounds = self._advance(count)
-        return _GivenRewards(rounds, self._rewards[rounds.start : rounds.stop, arm])
+        return GivenRewards(rounds, self._rewards[rounds.start : rounds.stop, arm])
 
 
 class RewardVectors(Clock):
     """Given reward vectors (T, K) in [0, 1]: the whole vector is seen, whatever arm is played."""
 
     def __init__(self, rewards: NDArray[Any]) -> None:
-        self._rewards = _checked_rewards(rewards)
+        self._rewards = checked_rewards(rewards)
         super().__init__(self._rewards.shape[1], self._rewards.shape[0])
 
     def epoch(self, count: int) -> _GivenBatch:

@@ -17,7 +17,7 @@ GAME = {
     "Clock.__init__ (raise)": _SIZES,
     "Clock._advance (raise)": _SIZES,
     "Clock._check_arm (raise)": _ARMS,
-    "_checked_rewards (raise)": "refuses data outside the domain, which no neighbour of the audit is",
+    "checked_rewards (raise)": "refuses data outside the domain, which no neighbour of the audit is",
     "play (raise)": "refuses a strategy that stops before the horizon: none here does, whatever it is sent",
     "play (branch)": "many runs at once, which no audit makes; whether a pull is open-ended is public",
     "_Journal.close (branch)": "a game of no rounds, which an environment refuses",

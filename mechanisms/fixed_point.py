@@ -27,9 +27,9 @@ def split_reward(reward: Any, *, precision: int) -> tuple[int, Fraction]:
 
     Raises ``InvalidParameterError`` off [0, 1].
     """
-    scaled = dyadic(reward) * precision
-    if not 0 <= scaled <= precision:
+    if not 0 <= reward <= 1:
         raise InvalidParameterError(f"a reward must be in [0, 1], got {reward!r}.")
+    scaled = dyadic(reward) * precision
     whole = math.floor(scaled)
     return whole, scaled - whole
 

@@ -17,25 +17,28 @@ from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
 from dpaudit.certify.build import accounted, compose_parallel
 from dpaudit.certify.sites import Site
 from dpaudit.coins.base import Coins, Program
-from dpaudit.core.claims import PureDP, Unit
+from dpaudit.core.claims import PureDP
+from dpaudit.core.data import Integers, Records
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.views import SERVER, View
+from dpaudit.reference.algorithms.environment import Clock, GivenRewards, checked_rewards
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
 from dpaudit.reference.algorithms.mab.batched_proofs import laplace_batches
-from dpaudit.reference.algorithms.mab.distributed_elimination import program, variant
+from dpaudit.reference.algorithms.mab.distributed_elimination import strategy, variant
 from dpaudit.reference.algorithms.mab.steered_histories import steered
-from dpaudit.reference.algorithms.play import Decisions
+from dpaudit.reference.algorithms.play import Decisions, Strategy, play
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Values
 
 __all__ = [
     "ASSUMPTION_2",
     "BATCHES",
-    "DOMAIN",
     "EPSILON",
     "GROWTH",
     "HORIZON",
     "SCHEDULE",
+    "USERS",
+    "ReturningUsers",
     "batches_of",
     "returning_audit",
     "returning_pairs",
@@ -51,7 +54,8 @@ GROWTH, FIRST, HORIZON = 7, 14, 116
 #: The user of each round. The seven users of arm 1 in batch 1 return as the first seven of batch 2.
 SCHEDULE: tuple[int, ...] = (*range(FIRST), *range(GROWTH), *range(FIRST, HORIZON - GROWTH))
 
-DOMAIN = f"a user's rewards in [0, 1], in at most {BATCHES} batches, once in each"
+#: The rewards of each user, one for each arm: a record is a user, not a round.
+USERS = Records(Integers(0, 1), size=max(SCHEDULE) + 1, width=2)
 ASSUMPTION_2 = (
     f"a user plays in at most {BATCHES} batches and once in each (Assumption 2), so that each of their "
     "rewards enters one aggregate"
@@ -64,14 +68,27 @@ def batches_of(user: int, schedule: Sequence[int] = SCHEDULE) -> list[int]:
     return [1 if t < FIRST else 2 for t, who in enumerate(schedule) if who == user]
 
 
-def returning_program(rounds: Program, schedule: Sequence[int] = SCHEDULE) -> Program:
-    """Turn ``rounds``, a program on potential outcomes (T, K), into a program on users (U, K). Round t uses
-    the rewards of user ``schedule[t]``."""
-    players = np.array(schedule)
+class ReturningUsers(Clock):
+    """The rewards of users, an array (U, K) in [0, 1]. Round t of arm j gives ``users[schedule[t], j]``."""
+
+    def __init__(self, users: NDArray[Any], schedule: Sequence[int]) -> None:
+        super().__init__(users.shape[1], len(schedule))
+        self._users, self._schedule = checked_rewards(users), schedule
+
+    def pull(self, arm: int, count: int) -> GivenRewards:
+        self._check_arm(arm)
+        rounds = self._advance(count)
+        return GivenRewards(rounds, np.array([self._users[self._schedule[t], arm] for t in rounds]))
+
+
+def returning_program(strategy: Strategy, schedule: Sequence[int] = SCHEDULE) -> Program:
+    """Return ``strategy`` as a program on users (U, K). Round t uses the rewards of user ``schedule[t]``.
+
+    A record is a user: one changed row changes the rewards of all rounds of that user.
+    """
 
     def run(coins: Coins, users: NDArray[Any]) -> Decisions:
-        found: Decisions = rounds(coins, users[players])
-        return found
+        return play(strategy, coins, ReturningUsers(users, schedule))
 
     return run
 
@@ -99,12 +116,8 @@ def returning_audit(total: Fraction, touches: int) -> PrivacyAudit:
     ways = {"arm 2 is eliminated": lambda k: k % 2 == 0, "arm 1 is eliminated": lambda k: k % 2 == 1}
     return PrivacyAudit(
         domain=Values(0, 1),
-        claim=PureDP(
-            epsilon=total,
-            view=View.of(SERVER),
-            unit=Unit.USER,
-        ),
-        program=returning_program(program(chosen, growth=GROWTH, grid=1)),
+        claim=PureDP(epsilon=total, view=View.of(SERVER), domain=USERS.words),
+        program=returning_program(strategy(chosen, growth=GROWTH, grid=1)),
         neighbours=lambda run: returning_pairs(),
         sites=[Site("aggregate", touches=touches, total=total)],
         histories={name: steered(chosen, lengths, up) for name, up in ways.items()},

@@ -389,4 +389,26 @@ def _exact_sum(first: Offset, second: Offset) -> Offset | None:
     return total if np.isfinite(total).all() and not np.any(_sum_error(a, b, total)) else None
 
 
-shift_by(Shifted.of)
+#: The distribution that was shifted last, and its shifts by plain integers: the users of a batch share both.
+_RECENT: list[tuple[Distribution | None, dict[int, Distribution]]] = [(None, {})]
+#: The largest number of shifts that are kept.
+_KEPT = 4096
+
+
+def _shift(base: Distribution, offset: Any) -> Distribution:
+    """Return ``Shifted.of(base, offset)``, the same object for the same base and integer."""
+    if type(offset) is not int:
+        return Shifted.of(base, offset)
+    recent, known = _RECENT[0]
+    if recent is not base:
+        known = {}
+        _RECENT[0] = (base, known)
+    found = known.get(offset)
+    if found is None:
+        found = Shifted.of(base, offset)
+        if len(known) < _KEPT:
+            known[offset] = found
+    return found
+
+
+shift_by(_shift)

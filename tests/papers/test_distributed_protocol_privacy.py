@@ -40,7 +40,7 @@ from dpaudit.distributions import (
 )
 from dpaudit.kernel.ball import arb
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths, confidence_radius
-from dpaudit.reference.algorithms.mab.distributed_elimination import program, variant
+from dpaudit.reference.algorithms.mab.distributed_elimination import program, strategy, variant
 from dpaudit.reference.algorithms.mab.steered_histories import HISTORIES, certain_lengths, steered
 from dpaudit.reference.algorithms.neighbours import reward_pairs
 from dpaudit.reference.mechanisms.modular_sum import clipped, decoded_sum
@@ -294,7 +294,9 @@ def test_a_returning_user_moves_one_aggregate_in_each_batch() -> None:
     """The program on users is the one on rounds with the players' rewards, and its replay moves two sums."""
     chosen = variant("dist_dp_se", epsilon=1, failure_prob=Fraction(1, returning_programs.HORIZON))
     rounds = program(chosen, growth=returning_programs.GROWTH, grid=1)
-    on_users = returning_programs.returning_program(rounds)
+    on_users = returning_programs.returning_program(
+        strategy(chosen, growth=returning_programs.GROWTH, grid=1)
+    )
     users = np.zeros((max(returning_programs.SCHEDULE) + 1, 2))
     changed = users.copy()
     changed[0] = 1.0

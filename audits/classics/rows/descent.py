@@ -23,13 +23,13 @@ from dpaudit.certify.sites import Site
 from dpaudit.coins import Coins, Program
 from dpaudit.core.claims import ApproxDP, ZeroConcentratedDP
 from dpaudit.core.data import Anything, Records
-from dpaudit.core.evidence import Evidence
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.core.suite import Group, Run
+from dpaudit.core.suite import Group, Outcome, Run
 from dpaudit.distributions import BinaryTree, Gaussian, SubsampledGaussianSum
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Interval
 from dpaudit.suite import evidence, privacy
+from dpaudit.suite.program_proofs import evidence_of, record_digest
 
 __all__ = ["rows"]
 
@@ -98,29 +98,37 @@ def steps(number: int, *, rate: str) -> Proof:
     return accounted(sites, declared="a record may enter every step", grid=LossGrid())
 
 
-LONG = ApproxDP(epsilon=1, delta="42/10000000", adjacency="add-remove", domain="a number")
-
-
-@evidence(rows, "SGD/long", "Abadi et al. 2016; Zhu, Dong, Wang 2022", claim=LONG, expect="consistent")
-def long(run: Run) -> list[Evidence]:
-    """200 steps of DP-SGD with σ = 1 and sampling rate 1/100 are (1, 4.2e-6)-DP
-
-    on a grid of losses, in both directions. dp-accounting gives 4.13e-6
-    """
-    return [steps(200, rate="1/100").certify(LONG)]
-
-
-def sgd(rate: str) -> Program:
-    """Take three gradient steps on Poisson subsamples of numbers, with noise of standard deviation 1."""
+def sgd(rate: str, *, number: int) -> Program:
+    """Take ``number`` gradient steps on Poisson subsamples of numbers, with noise of standard deviation 1."""
 
     def program(coins: Coins, data: Any) -> None:
         model = 0.0
-        for _ in range(3):
+        for _ in range(number):
             gradients = np.clip(model - np.asarray(data, dtype=float), -1, 1)
             distribution = SubsampledGaussianSum(gradients, rate=rate, sigma=1, dimension=0)
             model = model - coins.observe(distribution, site="gradient") / 100
 
     return program
+
+
+LONG = ApproxDP(epsilon=1, delta="42/10000000", adjacency="add-remove", domain=NUMBERS.words)
+TWO_HUNDRED = sgd("1/100", number=200)
+
+
+@evidence(
+    rows,
+    "SGD/long",
+    "Abadi et al. 2016; Zhu, Dong, Wang 2022",
+    claim=LONG,
+    fingerprint=lambda seed: record_digest(TWO_HUNDRED, LONG, NUMBERS),
+)
+def long(run: Run) -> Outcome:
+    """200 steps of DP-SGD with σ = 1 and sampling rate 1/100 are (1, 4.2e-6)-DP
+
+    on a grid of losses, in both directions. dp-accounting gives 4.13e-6
+    """
+    proof = evidence_of(TWO_HUNDRED, LONG, NUMBERS)
+    return Outcome([steps(200, rate="1/100").certify(LONG), *proof.evidence], proof.notes)
 
 
 def descent(*, rate: str) -> PrivacyAudit:
@@ -130,7 +138,7 @@ def descent(*, rate: str) -> PrivacyAudit:
     return PrivacyAudit(
         claim=ApproxDP(epsilon="1/2", delta="1/1000000", adjacency="add-remove"),
         domain=Interval(None, None),
-        program=sgd(rate),
+        program=sgd(rate, number=3),
         neighbours=lambda run: [Neighbours("a record far out", one, two)],
         sites=[Site("gradient", mechanism=step, touches=3)],
         proof=steps(3, rate=rate),

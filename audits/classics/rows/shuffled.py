@@ -13,7 +13,6 @@ from dpaudit.certify.sites import Site
 from dpaudit.coins import Coins, Program
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.data import Integers, Records
-from dpaudit.core.evidence import Evidence
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Group, Outcome, Run
 from dpaudit.core.views import SHUFFLER_OUTPUT, View
@@ -22,6 +21,7 @@ from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Values
 from dpaudit.replay.enumeration import enumerated
 from dpaudit.suite import evidence, privacy
+from dpaudit.suite.program_proofs import evidence_of, record_digest
 
 __all__ = ["rows"]
 
@@ -62,20 +62,24 @@ def shuffled_bits(delta: str) -> PrivacyAudit:
     )
 
 
+CLONES = replace(seen_by_the_shuffler("3528/10000000"), domain=USER_BITS.words)
+
+
 @evidence(
     rows,
     "SHUFFLE/clones",
     "Feldman, McMillan, Talwar 2021, Theorem 3.2",
-    claim=seen_by_the_shuffler("3528/10000000"),
-    expect="consistent",
+    claim=CLONES,
+    fingerprint=lambda seed: record_digest(bits, CLONES, USER_BITS),
 )
-def clones(run: Run) -> list[Evidence]:
+def clones(run: Run) -> Outcome:
     """1000 shuffled randomised responses with ε₀ = 1 are (1/10, 3.528e-4)-DP, by clones
 
-    the bound for any local randomiser
+    the bound for any local randomiser, beside a proof of the program of one
     """
+    proof = evidence_of(bits, CLONES, USER_BITS)
     mechanism = shuffled(randomised_response(epsilon=1), users=USERS)
-    return [mechanism.certify(seen_by_the_shuffler("3528/10000000"))]
+    return Outcome([mechanism.certify(CLONES), *proof.evidence], proof.notes)
 
 
 @privacy(

@@ -13,10 +13,10 @@ from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
 from audits.distributed_mab.returning_programs import (
     ASSUMPTION_2,
     BATCHES,
-    DOMAIN,
     EPSILON,
     GROWTH,
     HORIZON,
+    USERS,
     returning_audit,
     returning_pairs,
     returning_program,
@@ -31,7 +31,8 @@ from dpaudit.certify.build import (
 )
 from dpaudit.certify.sites import Site
 from dpaudit.certify.witnesses.divergence import divergence_witness
-from dpaudit.core.claims import PureDP, Unit, ZeroConcentratedDP
+from dpaudit.coins.base import Program
+from dpaudit.core.claims import PureDP, ZeroConcentratedDP
 from dpaudit.core.conversions import approximate_route, concentrated_route, exact_route, gaussian_delta
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
@@ -40,12 +41,14 @@ from dpaudit.core.views import SERVER, View
 from dpaudit.kernel.ball import ball, precision, upper_short
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
 from dpaudit.reference.algorithms.mab.batched_proofs import gaussian_batches
-from dpaudit.reference.algorithms.mab.distributed_elimination import program, variant
+from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, strategy, variant
 from dpaudit.reference.algorithms.mab.steered_histories import HISTORIES
 from dpaudit.reference.mechanisms.gaussian_sum_divergence import xi
 from dpaudit.replay.aggregate_histories import survey
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.suite import Chain, evidence, inequality, over, privacy
+from dpaudit.suite.attempts import program_files
+from dpaudit.suite.program_proofs import evidence_of, record_digest
 
 __all__ = ["rows"]
 
@@ -71,9 +74,12 @@ def unique_users() -> PrivacyAudit:
     return returning_audit(EPSILON, 1)
 
 
-@privacy(rows, "CZ23-I/protocol", "Appendix I, Assumption 2 and Remark 9", expect="consistent")
+@privacy(rows, "CZ23-I/protocol", "Appendix I, Assumption 2 and Remark 9", prove=USERS)
 def pure_protocol() -> PrivacyAudit:
-    """Dist-DP-SE with users who play in B = 2 batches: (Bε, 0)-DP per user"""
+    """Dist-DP-SE with users who play in B = 2 batches: (Bε, 0)-DP per user
+
+    A record is a user. It holds the rewards of all the user's rounds.
+    """
     return returning_audit(BATCHES * EPSILON, BATCHES)
 
 
@@ -81,22 +87,36 @@ HALF = Fraction(1, 2)
 with precision(256):
     PROTOCOL_RHO = BATCHES * concentrated_bound(HALF**2, xi(Fraction(1), HORIZON // 2 - 1))
     SINGLE_RHO = HALF**2 / 2 + upper_short(xi(Fraction(4), 7) / 4)
-PROTOCOL = ZeroConcentratedDP(rho=PROTOCOL_RHO, view=SERVER_VIEW, unit=Unit.USER, domain=DOMAIN)
+PROTOCOL = ZeroConcentratedDP(rho=PROTOCOL_RHO, view=SERVER_VIEW, domain=USERS.words)
+
+
+def concentrated_users() -> tuple[Variant, Program]:
+    """Return the variant with ε = 1/2 and its program on users."""
+    lengths = batch_lengths(HORIZON, growth=GROWTH)
+    chosen = variant("dist_cdp_se", epsilon=HALF, failure_prob=Fraction(1, HORIZON)).prepared(lengths)
+    return chosen, returning_program(strategy(chosen, growth=GROWTH, grid=1))
 
 
 @evidence(
-    rows, "CZ23-I/concentrated/protocol", "Appendix I, RDP/CDP route", claim=PROTOCOL, expect="consistent"
+    rows,
+    "CZ23-I/concentrated/protocol",
+    "Appendix I, RDP/CDP route",
+    claim=PROTOCOL,
+    fingerprint=lambda seed: record_digest(concentrated_users()[1], PROTOCOL, USERS, files=program_files()),
 )
 def concentrated_protocol(run: Run) -> Outcome:
     """Dist-CDP-SE with users who play in B = 2 batches: B(1/2)ε̄²-CDP per user
 
     Compose two batches of Theorem 4 on the same user's rewards. Run the program on users who differ in both
     of their rounds, along forced histories, and compare the users' distributions in every aggregate.
+
+    The proof of the program covers all its paths. A record is a user.
     """
-    chosen = variant("dist_cdp_se", epsilon=HALF, failure_prob=Fraction(1, HORIZON))
     lengths = batch_lengths(HORIZON, growth=GROWTH)
+    chosen, users = concentrated_users()
+    followed = evidence_of(users, PROTOCOL, USERS, files=program_files())
     found = survey(
-        returning_program(program(chosen, growth=GROWTH, grid=1)),
+        users,
         map(chosen.sheet, lengths),
         returning_pairs(),
         HISTORIES,
@@ -120,7 +140,12 @@ def concentrated_protocol(run: Run) -> Outcome:
         "the lower bound is for one aggregate: there is no witness for the product of two",
     ]
     reasons = found.unmet(declared=BATCHES)
-    return Outcome([proof.certify(PROTOCOL), below], notes, reasons, samples=found.runs)
+    return Outcome(
+        [proof.certify(PROTOCOL), below, *followed.evidence],
+        [*notes, *followed.notes],
+        reasons,
+        samples=found.runs,
+    )
 
 
 # Ten batches

@@ -12,14 +12,17 @@ from dpaudit.prover.values.operations import content, shape_of
 from dpaudit.prover.values.run import Run
 from dpaudit.prover.values.values import Array, Entries, Private, Public
 
-__all__ = ["gathered"]
+__all__ = ["gathered", "stacked_rows"]
 
 #: Limit on the rows of a table.
 MAX_ROWS = 256
 
 
-def _stacked(run: Run, table: Any) -> list[Private]:
-    """Return the rows that were stacked to a table, whose norms are smaller than those of the table."""
+def stacked_rows(run: Run, table: Any) -> list[Private]:
+    """Return the rows that were stacked to a table, or nothing for another table.
+
+    Their norms are smaller than those of the table, and each depends on fewer records.
+    """
     if not isinstance(table, Private):
         return []
     op, ids, params = run.record.nodes[table.node]
@@ -41,7 +44,7 @@ def gathered(run: Run, value: Any, keys: Sequence[Any], index: Callable[[Run, An
         return None
     if not 1 <= shape[0] <= MAX_ROWS:
         run.refuse(f"a table with a private index must have 1 to {MAX_ROWS} rows, got {shape[0]}")
-    rows = _stacked(run, inner) or [index(run, value, k) for k in range(shape[0])]
+    rows = stacked_rows(run, inner) or [index(run, value, k) for k in range(shape[0])]
     found = run.value(run.step("gather", [place, *rows], {}))
     for array in (value, found):  # a row at one place is a view of the table
         if isinstance(array, Array):

@@ -17,6 +17,7 @@ from dpaudit.prover.values.functions import (
     real_of,
     unwrapped,
 )
+from dpaudit.prover.values.gather import stacked_rows
 from dpaudit.prover.values.matrices import extent_value, index, matmul, release_places, shape_value, zeroed
 from dpaudit.prover.values.operations import (
     _holds_noise,
@@ -685,9 +686,10 @@ def list_rule(run: Run, a: Any) -> Any:
     if inner.info.records and run.s.length_is_private:
         run.refuse("tolist() of a private number of records is not supported (use whole arrays)")
     params = {"kind": inner.info.kind, "python": True}
+    entries = stacked_rows(run, inner) or [content(index(run, a, k)) for k in range(inner.shape[0])]
     return [
-        run.verify(run.step("cast", [content(index(run, a, k))], params), lambda v, k=k: v.tolist()[k], a)
-        for k in range(inner.shape[0])
+        run.verify(run.step("cast", [entry], params), lambda v, k=k: v.tolist()[k], a)
+        for k, entry in enumerate(entries)
     ]
 
 
