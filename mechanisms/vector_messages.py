@@ -128,7 +128,7 @@ def release(
     return analyze(coins.release(total, sheet.noise, site=site, to=SHUFFLER_OUTPUT), sheet)
 
 
-def _at_random(coins: Coins, value: Fraction) -> int:
+def _at_random(coins: Coins, value: Fraction) -> Any:
     """Round ``value`` up with the probability of its fractional part."""
     low = math.floor(value)
     return low + coins.draw(Bernoulli(p=value - low), site="rounding")
