@@ -77,7 +77,7 @@ class ConcurrentLinUCB:
         server = ContinualServer(self.tree, self.release, read=self.read)
         known, sent = np.zeros(statistics_size(self.dim)), []
         for t, (features, rewards) in enumerate(people, start=1):
-            inverse: NDArray[np.float64] = np.linalg.inv(noisy_design(known, self.dim, ridge=self.ridge))
+            inverse: Any = np.linalg.inv(noisy_design(known, self.dim, ridge=self.ridge))
             arm = optimistic_action(features, known, inverse=inverse, radius=self.radius(t - 1))
             coins.reveal(arm, site="action", to=user(t - 1))
             sent.append(statistics_of(features[arm], rewards[arm]))
