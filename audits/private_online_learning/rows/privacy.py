@@ -24,7 +24,8 @@ from dpaudit.certify.build import (
 )
 from dpaudit.certify.sites import Site
 from dpaudit.core.claims import Ordering, PureDP
-from dpaudit.core.data import Interval, Records
+from dpaudit.core.data import Interval as Reals
+from dpaudit.core.data import Records
 from dpaudit.core.suite import Group, Run
 from dpaudit.reference.algorithms.mab import hybrid_ucb, lazy_ucb, successive_elimination
 from dpaudit.reference.algorithms.online import ftnl
@@ -42,7 +43,7 @@ rows = Group("Privacy of the algorithms")
 EPSILON = Fraction(1)
 #: Data of the proofs, by the largest number of rounds whose paths are few. Every kind of release occurs.
 LAZY_PULLS, PULLS, VECTORS, EPOCHS = (
-    Records(Interval(0, 1), size=size, width=width) for size, width in ((6, 2), (8, 2), (15, 5), (6_000, 2))
+    Records(Reals(0, 1), size=size, width=width) for size, width in ((6, 2), (8, 2), (15, 5), (6_000, 2))
 )
 ARRAY = Site("array", mechanism=laplace_mechanism(sensitivity=1, scale=1 / EPSILON))
 

@@ -6,7 +6,7 @@ The loss is a float that only ranks the pairs. All pairs fit the declaration of 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from types import CodeType
 from typing import Any
@@ -16,12 +16,14 @@ import numpy as np
 from dpaudit.core.claims.base import Adjacency
 from dpaudit.core.data import EVERY, Column, Records, Table
 
-__all__ = ["aimed", "climbed", "constants_of"]
+__all__ = ["Constants", "aimed", "climbed", "constants_of"]
 
 Columns = dict[str, Any]
 
 #: Random starts, changes of the best pair, and the largest number of records that a constant suggests.
 STARTS, CHANGES, MOST_RECORDS = 24, 160, 300
+#: The longest text in a program that is tried as a record.
+MOST_LETTERS = 200
 
 
 @dataclass(frozen=True)
@@ -45,15 +47,30 @@ class _Pair:
         return data.build(self.columns), data.build(neighbour)
 
 
-def constants_of(code: CodeType) -> list[float]:
-    """Return the numbers in a function and in the functions inside it."""
-    found: list[float] = []
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            found += constants_of(constant)
-        if type(constant) in (int, float) and np.isfinite(constant):
-            found.append(float(constant))
-    return list(dict.fromkeys(found))
+@dataclass(frozen=True)
+class Constants:
+    """Numbers in a program, which may be thresholds of records or of their number, and its texts."""
+
+    numbers: tuple[float, ...] = ()
+    words: tuple[str, ...] = ()
+
+
+def constants_of(code: CodeType) -> Constants:
+    """Return the constants of a function and of the functions inside it."""
+    found = list(_constants(code.co_consts))
+    numbers = [float(one) for one in found if type(one) in (int, float) and np.isfinite(one)]
+    words = [one for one in found if type(one) is str and 0 < len(one) <= MOST_LETTERS]
+    return Constants(tuple(dict.fromkeys(numbers)), tuple(dict.fromkeys(words)))
+
+
+def _constants(values: Iterable[Any]) -> Iterator[Any]:
+    for value in values:
+        if isinstance(value, CodeType):
+            yield from _constants(value.co_consts)
+        elif isinstance(value, tuple | frozenset):
+            yield from _constants(value)
+        else:
+            yield value
 
 
 def climbed(
@@ -61,7 +78,7 @@ def climbed(
     adjacency: Adjacency,
     loss: Callable[[tuple[Any, Any]], float],
     *,
-    numbers: Sequence[float],
+    constants: Constants,
     until: float,
     seed: int = 0,
 ) -> Iterator[tuple[Any, Any]]:
@@ -73,24 +90,24 @@ def climbed(
         The declaration of the data, and what makes neighbours.
     loss : callable
         The loss of a pair. It may be infinite.
-    numbers : sequence of float
-        Numbers in the program, which may be thresholds of records or of their number.
+    constants : Constants
+        The constants of the program.
     until : float
         The end of the search, as ``time.monotonic()``.
     seed : int
         The seed of the random changes (0).
     """
     rng = np.random.default_rng(seed)
-    sizes = _sizes(data, adjacency, numbers)
+    sizes = _sizes(data, adjacency, constants)
     best, most = None, 0.0
     for number in range(STARTS + CHANGES):
         if not sizes or time.monotonic() > until:
             return
         start = best is None or number < STARTS
         tried = (
-            _start(data, adjacency, sizes[number % len(sizes)], rng, numbers)
+            _start(data, adjacency, sizes[number % len(sizes)], rng, constants)
             if start or best is None
-            else _changed(data, adjacency, best, rng, numbers)
+            else _changed(data, adjacency, best, rng, constants)
         )
         pair = tried.built(data, adjacency)
         found = loss(pair)
@@ -100,18 +117,18 @@ def climbed(
                 yield pair
 
 
-def _sizes(data: Records | Table, adjacency: Adjacency, numbers: Sequence[float]) -> list[int]:
+def _sizes(data: Records | Table, adjacency: Adjacency, constants: Constants) -> list[int]:
     """Return numbers of records to try: the declared one, or the smallest ones and those near a constant."""
     if data.size != EVERY:
         return [int(data.size)] if int(data.size) >= data.group else []
     least = data.at_least + (data.group if adjacency is Adjacency.ADD_REMOVE else 0)
-    near = [int(n) + k for n in numbers if n == int(n) and n < MOST_RECORDS for k in (0, 1)]
+    near = [int(n) + k for n in constants.numbers if n == int(n) and n < MOST_RECORDS for k in (0, 1)]
     least = max(least, data.group)
     return list(dict.fromkeys([*range(least, least + 4), *[n for n in near if n >= least]]))
 
 
 def _start(
-    data: Records | Table, adjacency: Adjacency, size: int, rng: np.random.Generator, numbers: Sequence[float]
+    data: Records | Table, adjacency: Adjacency, size: int, rng: np.random.Generator, constants: Constants
 ) -> _Pair:
     columns = {name: column.sample(rng, size) for name, column in data.columns.items()}
     if rng.random() < 0.6:  # equal records keep most clamps and thresholds inactive
@@ -122,16 +139,16 @@ def _start(
             name: np.repeat(column.sample(rng, 2), [place, size - place], axis=0)
             for name, column in data.columns.items()
         }
-    first = _place(size - data.group, rng, numbers)
+    first = _place(size - data.group, rng, constants)
     rows = tuple(range(first, first + data.group))
     others = _records(data, adjacency, len(rows), rng)
-    return _changed(data, adjacency, _Pair(columns, rows, others), rng, numbers)
+    return _changed(data, adjacency, _Pair(columns, rows, others), rng, constants)
 
 
-def _place(last: int, rng: np.random.Generator, numbers: Sequence[float]) -> int:
+def _place(last: int, rng: np.random.Generator, constants: Constants) -> int:
     """Return a position up to ``last``: the first one, one that the program names, or any."""
     kind = rng.random()
-    named = [int(n) for n in numbers if n == int(n) and 0 <= n <= last]
+    named = [int(n) for n in constants.numbers if n == int(n) and 0 <= n <= last]
     if kind < 0.4:
         return 0
     return int(rng.choice(named)) if kind < 0.7 and named else int(rng.integers(0, last + 1))
@@ -148,13 +165,13 @@ def _changed(
     adjacency: Adjacency,
     pair: _Pair,
     rng: np.random.Generator,
-    numbers: Sequence[float],
+    constants: Constants,
 ) -> _Pair:
     """Return the pair with a random change of its changed records, their positions or the other records."""
     places, kind = list(pair.rows), rng.random()
     size = len(next(iter(pair.columns.values())))
     if kind < 0.1:
-        first = _place(size - data.group, rng, numbers)
+        first = _place(size - data.group, rng, constants)
         moved = {name: array.copy() for name, array in pair.columns.items()}
         to = list(range(first, first + data.group))
         if set(to).isdisjoint(places):
@@ -176,7 +193,7 @@ def _changed(
         if len(data.columns) > 1 and rng.random() < 0.4:
             continue
         target = columns[name][places] if here else others[name]
-        near = [_near(column, row, rng, numbers) for row in target]
+        near = [_near(column, row, rng, constants) for row in target]
         changed = column.array(near) if column.kind == "t" else np.stack(near)
         if here:
             columns[name][places] = changed
@@ -185,15 +202,17 @@ def _changed(
     return replace(pair, columns=columns, others=others)
 
 
-def _near(column: Column, row: Any, rng: np.random.Generator, numbers: Sequence[float]) -> Any:
+def _near(column: Column, row: Any, rng: np.random.Generator, constants: Constants) -> Any:
     """Return another record: fresh, with one number changed, or moved a little."""
     fresh = column.sample(rng, 1)[0]
     kind = rng.random()
-    if kind < 0.25 or column.kind == "t":
+    if column.kind == "t":
+        return _text(column, fresh, rng, constants)
+    if kind < 0.25:
         return fresh
-    if kind < 0.4 and numbers:
+    if kind < 0.4 and constants.numbers:
         moved = np.array(row, dtype=float)
-        value = float(rng.choice(list(numbers))) + float(rng.choice([0.0, 0.0, 0.5, -0.5, 1.0]))
+        value = float(rng.choice(list(constants.numbers))) + float(rng.choice([0.0, 0.0, 0.5, -0.5, 1.0]))
         moved[... if moved.shape == () else int(rng.integers(len(moved)))] = value
     elif column.kind != "f":
         return fresh
@@ -204,6 +223,18 @@ def _near(column: Column, row: Any, rng: np.random.Generator, numbers: Sequence[
         if rng.random() < 0.3:
             moved = -np.array(row, dtype=float)
     return _inside(column, moved, fresh)
+
+
+def _text(column: Column, fresh: Any, rng: np.random.Generator, constants: Constants) -> Any:
+    """Return a text of the program, alone, repeated or joined with another one, or a fresh text."""
+    if not constants.words or rng.random() < 0.3:
+        return fresh
+    first, second = (constants.words[int(k)] for k in rng.integers(len(constants.words), size=2))
+    kind = rng.random()
+    longest = int(min(MOST_LETTERS if column.high is None else column.high, MOST_LETTERS))
+    if kind < 0.6:
+        return first[:longest]
+    return (first * longest if kind < 0.8 else f"{first} {second}")[:longest]
 
 
 def _inside(column: Column, moved: Any, fresh: Any) -> Any:
@@ -225,7 +256,7 @@ def aimed(
     adjacency: Adjacency,
     loss: Callable[[tuple[Any, Any]], float],
     *,
-    numbers: Sequence[float],
+    constants: Constants,
     until: float,
     seed: int = 0,
 ) -> Iterator[tuple[Any, Any]]:
@@ -246,7 +277,7 @@ def aimed(
             return
         low, high = column._floats(1.0) if column.kind == "f" else (column.low, column.high)
         ends[name], shapes[name] = (float(low or 0), float(high or 0)), (drawn.dtype, drawn.shape[1:])
-    counts = list(dict.fromkeys([0.0, *(n for n in numbers if 0 <= n <= 2 * size), size / 2]))
+    counts = list(dict.fromkeys([0.0, *(n for n in constants.numbers if 0 <= n <= 2 * size), size / 2]))
     best: dict[str, Any] | None = None
     most = 0.0
     for number in range(STARTS + CHANGES):

@@ -83,7 +83,12 @@ OPTIONS = 64
 
 #: Errors of the interpreter on plain data, of a distribution or of a witness. Then there is no witness.
 REFUSALS = (DpauditError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
-NOISES: dict[str, Any] = {"laplace": Laplace, "exponential": Exponential, "gumbel": Gumbel}
+NOISES: dict[str, Any] = {
+    "laplace": Laplace,
+    "exponential": Exponential,
+    "gumbel": Gumbel,
+    "gaussian": lambda *, scale: Gaussian(sigma=scale),
+}
 
 
 @dataclass(frozen=True)
@@ -268,8 +273,8 @@ def counterexample(
     until = time.monotonic() + seconds
     follower = _Follower(program, claim, data, files, until)
     ranked = sorted(pairs, key=follower.loss, reverse=True)
-    numbers = constants_of(unwrapped_program(program)[0].__code__)
-    more = climbed(data, claim.adjacency, follower.loss, numbers=numbers, until=until)
+    constants = constants_of(unwrapped_program(program)[0].__code__)
+    more = climbed(data, claim.adjacency, follower.loss, constants=constants, until=until)
     for pair in itertools.chain(ranked[:TRIED], more):
         found = follower.refuting(pair, unrounded, most)
         if found is not None:

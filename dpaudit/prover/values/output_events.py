@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from types import FunctionType
+from types import FunctionType, GeneratorType
 from typing import Any
 
 from dpaudit.certify.witnesses.tables import Outcome, tables_witness
@@ -34,9 +34,11 @@ from dpaudit.core.evidence import Witness
 from dpaudit.core.rounding_modes import MODES, rounding_mode
 from dpaudit.core.views import PUBLIC
 from dpaudit.prover.forms import ZERO, Form
+from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.values.climb import aimed, climbed, constants_of
 from dpaudit.prover.values.cross_check import seeded
 from dpaudit.prover.values.noise_regions import enclosed, estimated
+from dpaudit.prover.values.program_state import ProgramState
 from dpaudit.prover.values.programs import unwrapped_program
 from dpaudit.prover.values.prove import PrivacyClaim
 from dpaudit.prover.values.samples import quiet
@@ -140,9 +142,9 @@ def event_counterexample(
     function = unwrapped_program(program)[0]
     search = _Search(_symbolic(program, function), claim, until)
     ranked = sorted(pairs, key=search.loss, reverse=True)
-    numbers = constants_of(function.__code__)
+    constants = constants_of(function.__code__)
     searches = (
-        method(data, claim.adjacency, search.loss, numbers=numbers, until=until)
+        method(data, claim.adjacency, search.loss, constants=constants, until=until)
         for method in (aimed, climbed)
     )
     target = search.target()
@@ -161,11 +163,22 @@ def _symbolic(program: Callable[..., Any], function: FunctionType) -> SymbolicPr
     needed = [p for p in inspect.signature(program).parameters.values() if p.default is p.empty]
     coins = needed[0].name in ("coins", "c")
 
-    def run(source: Any, data: Any) -> Any:
+    def called(source: Any, data: Any) -> Any:
         if coins:
             return program(source, data)
         with seeded(0, source, function.__globals__):
-            return program(data) if len(needed) == 1 else program(data, source)
+            found = program(data) if len(needed) == 1 else program(data, source)
+            return list(found) if isinstance(found, GeneratorType) else found
+
+    def run(source: Any, data: Any) -> Any:
+        state = ProgramState(program)
+        try:
+            found = called(source, data)
+        finally:
+            changed = state.restored()
+        if changed:  # then the law of a run depends on the runs before, and forms would stay in the objects
+            raise RefusedError("the program changes its own state", code="E-PROGRAM-NOT-FOLLOWED")
+        return found
 
     return SymbolicProgram(run, coins)
 

@@ -14,7 +14,6 @@ import io
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from types import GeneratorType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -383,7 +382,6 @@ class SymbolicProgram:
         source = source or (_Coins(walk) if self.coins else _Generator(walk))
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             found = self.run(source, copy.deepcopy(data))
-            found = list(found) if isinstance(found, GeneratorType) else found
         shown = source.shown if self.coins else []
         return (*(part for parts in shown for part in parts), *flat(found, walk), printed.getvalue())
 

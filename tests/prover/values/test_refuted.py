@@ -11,12 +11,13 @@ from dpaudit import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP, audit
 from dpaudit.auditing import _mechanism
 from dpaudit.blackbox.in_modes import unrounded_share
 from dpaudit.certify.witnesses.recompute import recompute
-from dpaudit.core.data import EVERY, Anything, Ball, Integers, Interval, Records
+from dpaudit.core.data import EVERY, Anything, Ball, Categories, Integers, Interval, Records, Texts
 from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import evidence_from_json
 from dpaudit.core.verdicts import VerdictKind
 from dpaudit.distributions import Laplace
 from dpaudit.prover.values.counterexample import counterexample
+from dpaudit.prover.values.program_state import ProgramState
 
 ONE = PureDP(epsilon=1)
 REMOVED = PureDP(epsilon=1, adjacency="add-remove")
@@ -303,3 +304,63 @@ def test_no_right_program_of_the_benchmark_is_refuted():
     """The benchmark's right programs have no witness, of which the fast ones are tried here."""
     some = [p for p in PROGRAMS if p.right and p.list == "ordinary"][::5]
     assert [p.name for p in some if witness_of(p.function, p.claim, p.sizes["N"]) is not None] == []
+
+
+STORE: dict[str, float] = {}
+
+
+def kept_in_a_global(data, rng):
+    if "z" not in STORE:
+        STORE["z"] = rng.laplace()
+    return data.sum() + STORE["z"]
+
+
+def kept_in_a_default(data, rng, kept=[]):  # noqa: B006 (the default is what the test is about)
+    kept.append(rng.laplace())
+    return data.sum() + kept[0]
+
+
+@pytest.mark.parametrize("function", [kept_in_a_global, kept_in_a_default])
+def test_the_search_leaves_no_symbols_in_the_program(function):
+    """The objects of a program hold real numbers after an audit, and its claim is not refuted."""
+    state = ProgramState(function)
+    found = audit(function, PureDP(epsilon=1), data=Records(Integers(0, 1)), max_samples=200)
+    assert found.verdict is VerdictKind.INCONCLUSIVE
+    function(np.array([1]), np.random.default_rng(0))
+    kept = [*STORE.values(), *(kept_in_a_default.__defaults__ or ((),))[0]]
+    assert kept
+    assert state.restored()
+    assert not STORE
+    assert kept_in_a_default.__defaults__ == ([],)
+    assert all(type(value) is float for value in kept)
+
+
+def normal_maximum(data, rng):
+    return np.argmax(np.bincount(data, minlength=5) + rng.normal(scale=1.0, size=5))
+
+
+@pytest.mark.parametrize(
+    "claim", [PureDP(epsilon=5), ZeroConcentratedDP(rho="1/8"), ApproxDP(epsilon="1/10", delta="1/100000")]
+)
+def test_a_noisy_maximum_with_normal_noise_is_refuted(claim):
+    """The exact law of the largest of noisy counts refutes claims that are too small."""
+    assert audit(normal_maximum, claim, data=Records(Categories(5))).verdict is VerdictKind.REFUTED
+
+
+def any_secret(texts, rng):
+    return any("secret" in text for text in texts)
+
+
+def little_noise(texts, rng):
+    return sum(text == "refund" for text in texts) + rng.laplace(scale=0.25)
+
+
+def occurrences(texts, rng):
+    return sum(text.count("error") for text in texts) + rng.laplace(scale=1)
+
+
+@pytest.mark.parametrize("function", [any_secret, little_noise, occurrences])
+def test_the_search_tries_the_texts_of_a_program(function):
+    """Texts in a program are tried as records, alone and repeated."""
+    data = Records(Texts(longest=200), container="list")
+    assert audit(function, PureDP(epsilon=1), data=data).verdict is VerdictKind.REFUTED
