@@ -211,7 +211,8 @@ class _Reader:
     def _global(self, name: str, real: FunctionType) -> Any:
         if name in real.__globals__:
             return real.__globals__[name]
-        return real.__builtins__.get(name, MISSING)
+        function: Any = real
+        return function.__builtins__.get(name, MISSING)
 
     def _value(self, value: Any, called: bool, name: str) -> None:
         """Refuse a global value that could change, or be changed."""
