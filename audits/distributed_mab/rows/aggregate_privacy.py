@@ -3,10 +3,14 @@ messages. Rényi and concentrated DP: ``aggregate_divergences``."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from audits.distributed_mab.noise_privacy import (
+    BATCHES,
     DOMAIN,
+    HORIZON,
     batch_sheet,
     dropout_witness,
     laplace_batches,
@@ -14,13 +18,18 @@ from audits.distributed_mab.noise_privacy import (
     worst_shift,
 )
 from dpaudit.certify.build import polya_noise
+from dpaudit.coins import Coins, Program
 from dpaudit.core.claims import PureDP
+from dpaudit.core.data import Interval, Records
 from dpaudit.core.evidence import Evidence
-from dpaudit.core.suite import Group, Run
+from dpaudit.core.suite import Group, Outcome, Run
 from dpaudit.core.views import PUBLIC, SERVER, View
 from dpaudit.distributions import DiscreteLaplace
+from dpaudit.reference.mechanisms.batch_protocol import BatchProtocol
 from dpaudit.reference.mechanisms.parameter_sheet import local_laplace_sheet, polya_sheet
 from dpaudit.suite import Sides, Step, evidence, full, listed, over, step, steps
+from dpaudit.suite.attempts import program_files
+from dpaudit.suite.program_proofs import evidence_of
 
 __all__ = ["rows"]
 
@@ -70,14 +79,36 @@ def central(run: Run) -> list[Evidence]:
     return [proof.certify(CENTRAL)]
 
 
-@evidence(rows, "CZ23-T6P", "Theorem 6, Algorithm 4", claim=claim_at(HALF), expect="consistent")
-def local(run: Run) -> list[Evidence]:
+#: One user of each batch size. A record is the reward of one of them.
+ONE_EACH = Records(Interval(0, 1), size=len(BATCHES))
+LOCAL = replace(claim_at(HALF), domain=ONE_EACH.words)
+
+
+def one_message_each() -> Program:
+    """Return a program in which one user of each batch size sends a message."""
+    protocols = [
+        BatchProtocol(sheet=local_laplace_sheet(users=users, epsilon=HALF, tail_prob=Fraction(1, HORIZON)))
+        for users in BATCHES
+    ]
+
+    def program(coins: Coins, rewards: Any) -> None:
+        for protocol, reward in zip(protocols, rewards, strict=True):
+            protocol(coins, [reward])
+
+    return program
+
+
+@evidence(rows, "CZ23-T6P", "Theorem 6, Algorithm 4", claim=LOCAL)
+def local(run: Run) -> Outcome:
     """LDP-SE (local): each user's message is (ε, 0)-DP by itself
 
-    Each user alone adds Lap_Z(g/ε) to an encoding in {0, ..., g}. The noise and the shift are those of
-    Theorem 1, for a single user.
+    Each user alone rounds a reward to an encoding in {0, ..., g} and adds Lap_Z(g/ε). The noise and the
+    shift are those of Theorem 1, for a single user. The proved program sends one message with the sheet of
+    each batch size 2, 4, ..., 2^19.
     """
-    return [laplace_batches(HALF, "reduction of one message modulo m").certify(claim_at(HALF))]
+    proof = evidence_of(one_message_each(), LOCAL, ONE_EACH, files=program_files())
+    certificate = laplace_batches(HALF, "reduction of one message modulo m").certify(LOCAL)
+    return Outcome([certificate, *proof.evidence], proof.notes)
 
 
 SMALL_SHEETS = over(n=(1, 2, full(4, 16)), epsilon="1/10 1 4", p="1/2 1/100")
