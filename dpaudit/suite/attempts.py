@@ -19,7 +19,7 @@ from dpaudit.core.claims import PrivacyClaim, PureDP
 from dpaudit.core.claims.base import Model, Unit
 from dpaudit.core.errors import DpauditError
 from dpaudit.core.evidence import Certificate, Evidence, ProgramProof
-from dpaudit.core.harness import installed_folders, is_harness_file
+from dpaudit.core.harness import installed_folders, is_harness_file, is_program_file
 from dpaudit.core.suite import Run
 from dpaudit.prover.values.prove import prove_values
 from dpaudit.replay import domains
@@ -43,10 +43,11 @@ def certified_alone(evidence: Sequence[Evidence]) -> bool:
 
 
 def program_files() -> list[str]:
-    """Return the files of loaded modules outside the harness, Python and installed packages."""
+    """Return the files of loaded modules outside Python, the harness and other installed packages."""
     installed = installed_folders()
     files = {str(getattr(module, "__file__", None) or "") for module in list(sys.modules.values())}
-    return sorted(f for f in files if f and not is_harness_file(f) and not f.startswith(installed))
+    own = (f for f in files if f and not is_harness_file(f))
+    return sorted(f for f in own if is_program_file(f) or not f.startswith(installed))
 
 
 def why_unproved(audit: PrivacyAudit, run: Run) -> str:

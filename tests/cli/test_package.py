@@ -154,6 +154,19 @@ def test_a_wheel_runs_the_papers_as_the_tree_does(built: dict[str, dict[str, byt
     assert [(suite["suite"], suite["sha256"]) for suite in report["suites"]] == [
         (label, own[label]) for label in suites
     ]
+    arguments = (
+        "papers:distributed_mab",
+        "-k",
+        "CZ23-T6P/protocol",
+        "--jobs",
+        "1",
+        "--no-html",
+        "--json",
+        "two.json",
+    )
+    _python(tmp_path / "site", tmp_path, "-m", "dpaudit", "run", *arguments)
+    report = json.loads((tmp_path / "two.json").read_text(encoding="utf-8"))
+    assert by_id(report)["CZ23-T6P/protocol"]["verdict"] == "verified"  # its program is reference content
 
 
 def _python(path: Path, folder: Path, *arguments: str) -> str:
