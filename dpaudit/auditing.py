@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import io
 import math
 from collections.abc import Callable, Sequence
@@ -27,6 +26,7 @@ from dpaudit.prover.values.aim import aimed
 from dpaudit.prover.values.counterexample import counterexample
 from dpaudit.prover.values.cross_check import RecordingCoins
 from dpaudit.prover.values.explain import explained
+from dpaudit.prover.values.programs import inputs_of
 from dpaudit.prover.values.prove import PrivacyClaim, ValuesProof, prove_values
 
 __all__ = ["AuditResult", "audit"]
@@ -316,18 +316,16 @@ def _attacked(
 
 def _mechanism(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     """Return the function as ``(data, rng) -> output``, with all that it prints or shows to the public."""
-    needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
-    names = [p.name for p in needed if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    inputs = inputs_of(function)
 
     def mechanism(data: Any, rng: Any) -> Any:
         with contextlib.redirect_stdout(io.StringIO()) as printed:
-            if names[:1] in (["coins"], ["c"]):
-                coins = RecordingCoins(rng)
-                found = function(coins, data)
-                found = list(found) if isinstance(found, GeneratorType) else found
-                return (*(shown for shown in coins.shown if PUBLIC.name in shown[0]), found)
-            found = function(data) if len(names) == 1 else function(data, rng)
+            coins = RecordingCoins(rng) if "coins" in inputs else None
+            sources = {"data": data, "rng": rng, "coins": coins}
+            found = function(*(sources[kind] for kind in inputs))
             found = list(found) if isinstance(found, GeneratorType) else found
+        if coins is not None:
+            return (*(shown for shown in coins.shown if PUBLIC.name in shown[0]), found)
         return (found, printed.getvalue()) if printed.getvalue() else found
 
     return mechanism

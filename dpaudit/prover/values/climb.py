@@ -16,7 +16,7 @@ import numpy as np
 from dpaudit.core.claims.base import Adjacency
 from dpaudit.core.data import EVERY, Column, Records, Table
 
-__all__ = ["Constants", "aimed", "climbed", "constants_of"]
+__all__ = ["Constants", "climbed", "constants_of", "extremes"]
 
 Columns = dict[str, Any]
 
@@ -81,8 +81,8 @@ def climbed(
     constants: Constants,
     until: float,
     seed: int = 0,
-) -> Iterator[tuple[Any, Any]]:
-    """Yield better and better pairs of neighbours.
+) -> Iterator[tuple[float, tuple[Any, Any]]]:
+    """Yield better and better pairs of neighbours, each after its loss.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def climbed(
         if found > most or best is None:
             best, most = tried, found
             if found > 0:
-                yield pair
+                yield found, pair
 
 
 def _sizes(data: Records | Table, adjacency: Adjacency, constants: Constants) -> list[int]:
@@ -251,7 +251,7 @@ def _inside(column: Column, moved: Any, fresh: Any) -> Any:
     return moved
 
 
-def aimed(
+def extremes(
     data: Records | Table,
     adjacency: Adjacency,
     loss: Callable[[tuple[Any, Any]], float],
@@ -259,8 +259,8 @@ def aimed(
     constants: Constants,
     until: float,
     seed: int = 0,
-) -> Iterator[tuple[Any, Any]]:
-    """Yield better and better pairs, whose sums and counts lie near numbers in the program.
+) -> Iterator[tuple[float, tuple[Any, Any]]]:
+    """Yield better and better pairs, each after its loss, with sums and counts near numbers in the program.
 
     In each column, some records have the largest value and the others the smallest one. The first records of
     the two datasets have opposite extremes. The parameters are those of ``climbed``.
@@ -298,7 +298,7 @@ def aimed(
         if found > most or best is None:
             best, most = tried, found
             if found > 0:
-                yield pair
+                yield found, pair
 
 
 def _extreme(tried: Any, ends: Any, shapes: Any, size: int, group: int) -> _Pair:

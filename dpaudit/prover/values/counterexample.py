@@ -27,7 +27,6 @@ Assumptions and limits:
 from __future__ import annotations
 
 import copy
-import inspect
 import itertools
 import json
 import math
@@ -45,7 +44,6 @@ from dpaudit.certify.witnesses.transcript import WitnessSite, leak_body, transcr
 from dpaudit.core.claims import PureDP, ZeroConcentratedDP
 from dpaudit.core.claims.base import Adjacency
 from dpaudit.core.data import Records, Table
-from dpaudit.core.errors import DpauditError
 from dpaudit.core.evidence import Witness
 from dpaudit.core.rounding_modes import MODES, rounding_mode
 from dpaudit.core.views import PUBLIC
@@ -55,10 +53,11 @@ from dpaudit.kernel.values.info import Info, Setting
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.values.climb import climbed, constants_of
 from dpaudit.prover.values.cross_check import cross_check
+from dpaudit.prover.values.exact_witness import MARGIN, REFUSALS, STEADY, UNROUNDED, exceeds, within
 from dpaudit.prover.values.interpreter import Interpreter
 from dpaudit.prover.values.operations import content
 from dpaudit.prover.values.output_events import event_counterexample
-from dpaudit.prover.values.programs import unwrapped_program
+from dpaudit.prover.values.programs import inputs_of, unwrapped_program
 from dpaudit.prover.values.prove import PrivacyClaim
 from dpaudit.prover.values.run import ProgramRaisedError, Record, Run
 from dpaudit.prover.values.samples import Worlds, quiet
@@ -66,12 +65,6 @@ from dpaudit.prover.values.values import Array, Coins, Generator, Public
 
 __all__ = ["counterexample"]
 
-#: The loss must exceed the claim by this relative amount, far above the rounding of sums in floats.
-MARGIN = Fraction(1, 10**6)
-#: The share of the difference between both sides that no rounding mode may explain.
-UNROUNDED = 1 - 1e-7
-#: The largest difference between rounding modes, in scales of the noise, or relative for probabilities.
-STEADY = 1e-8
 #: Forced outcomes are this many scales from the released number. The largest forced distance in scales.
 FAR, FARTHEST = 60.0, 1e6
 #: Seconds for the comparison with CPython after the time limit.
@@ -81,8 +74,6 @@ TRIED = 4
 #: The largest number of options of a discrete release.
 OPTIONS = 64
 
-#: Errors of the interpreter on plain data, of a distribution or of a witness. Then there is no witness.
-REFUSALS = (DpauditError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
 NOISES: dict[str, Any] = {
     "laplace": Laplace,
     "exponential": Exponential,
@@ -118,7 +109,7 @@ class Site:
             return Categorical.of_floats(self.base)
         if self.law == "argmax":
             return NoisyArgmax(np.asarray(self.base), NOISES[self.noise](scale=self.scale))
-        noise = Gaussian(sigma=self.scale) if self.law == "gaussian" else Laplace(scale=self.scale)
+        noise: Distribution = NOISES[self.law](scale=self.scale)
         return noise.shift(self.base)
 
 
@@ -275,7 +266,7 @@ def counterexample(
     ranked = sorted(pairs, key=follower.loss, reverse=True)
     constants = constants_of(unwrapped_program(program)[0].__code__)
     more = climbed(data, claim.adjacency, follower.loss, constants=constants, until=until)
-    for pair in itertools.chain(ranked[:TRIED], more):
+    for pair in itertools.chain(ranked[:TRIED], (pair for _, pair in more)):
         found = follower.refuting(pair, unrounded, most)
         if found is not None:
             return found
@@ -319,12 +310,9 @@ class _Follower:
                 found = self.witness(recorded, neighbour)
             except REFUSALS:  # refused, too hard to evaluate, or no witness for this claim
                 continue
+            found = None if found is None else within(found, most)
             if found is None:
                 continue
-            if most is not None:
-                if found.bound is None or found.bound > most * (1 + MARGIN):
-                    continue
-                found = replace(found, bound=min(found.bound, most))
             with quiet():
                 share = unrounded(recorded, neighbour)
             if share >= UNROUNDED:
@@ -336,8 +324,7 @@ class _Follower:
     def _cross_check(self, data: Any) -> None:
         """Compare the interpreter with CPython on one side."""
         function, fixed, receiver = unwrapped_program(self.program)
-        needed = self._needed(function, fixed, receiver)
-        kinds = ["coins", "data"] if needed[0] in ("coins", "c") else ["data", "rng"][: len(needed)]
+        kinds = list(inputs_of(self.program))
 
         def arguments() -> list[Any]:
             return [copy.deepcopy(data) if kind == "data" else None for kind in kinds]
@@ -347,10 +334,6 @@ class _Follower:
         for seed in (0, 1):
             cross_check(function, receiver, arguments, kinds, fixed, record, files, seed, self.until + SPARE)
 
-    def _needed(self, function: Any, fixed: dict[str, Any], receiver: tuple[Any, ...]) -> list[str]:
-        parameters = list(inspect.signature(function).parameters.values())[len(receiver) :]
-        return [p.name for p in parameters if p.default is p.empty and p.name not in fixed]
-
     def trace(self, data: Any, script: Sequence[Any]) -> _Trace:
         """Follow the program on ``data`` with forced outcomes."""
         function, fixed, receiver = unwrapped_program(self.program)
@@ -359,10 +342,8 @@ class _Follower:
         walk = _Line()
         run = _PlainRun(record, walk, self.until, script)
         interpreter = _SeeingInterpreter(run, frozenset({function.__code__.co_filename, *self.files}))
-        needed = self._needed(function, fixed, receiver)
-        given = [_inside(data)] if len(needed) == 1 else [_inside(data), Generator()]
-        if needed[:1] in (["coins"], ["c"]):
-            given = [Coins(), _inside(data)]
+        sources = {"data": _inside(data), "rng": Generator(), "coins": Coins()}
+        given = [sources[kind] for kind in inputs_of(self.program)]
         with quiet():
             followed = interpreter.function(function)
             given = [*(interpreter.enter(one, "the program") for one in receiver), *given]
@@ -516,10 +497,7 @@ class _Follower:
             description=f"two neighbours of the declared data: {words}",
         )
         bound = recompute(witness, self.claim)
-        claimed = self.claim.bound
-        if claimed is None or (bound is not None and bound <= Fraction(claimed) * (1 + MARGIN)):
-            return None
-        return replace(witness, bound=bound)
+        return replace(witness, bound=bound) if exceeds(bound, self.claim) else None
 
 
 def _inside(data: Any) -> Any:

@@ -15,12 +15,12 @@ and real runs must agree with their paths.
 
 from __future__ import annotations
 
-import inspect
+import contextlib
 import itertools
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from types import FunctionType, GeneratorType
 from typing import Any
@@ -29,27 +29,23 @@ from dpaudit.certify.witnesses.tables import Outcome, tables_witness
 from dpaudit.core.claims import ApproxDP, Model, PureDP
 from dpaudit.core.claims.base import Adjacency
 from dpaudit.core.data import Records, Table
-from dpaudit.core.errors import DpauditError
 from dpaudit.core.evidence import Witness
 from dpaudit.core.rounding_modes import MODES, rounding_mode
 from dpaudit.core.views import PUBLIC
 from dpaudit.prover.forms import ZERO, Form
 from dpaudit.prover.symbols import RefusedError
-from dpaudit.prover.values.climb import aimed, climbed, constants_of
+from dpaudit.prover.values.climb import climbed, constants_of, extremes
 from dpaudit.prover.values.cross_check import seeded
+from dpaudit.prover.values.exact_witness import REFUSALS, STEADY, UNROUNDED, exceeds, within
 from dpaudit.prover.values.noise_regions import enclosed, estimated
 from dpaudit.prover.values.program_state import ProgramState
-from dpaudit.prover.values.programs import unwrapped_program
+from dpaudit.prover.values.programs import inputs_of, unwrapped_program
 from dpaudit.prover.values.prove import PrivacyClaim
 from dpaudit.prover.values.samples import quiet
 from dpaudit.prover.values.symbolic_noise import SymbolicPath, SymbolicProgram
 
 __all__ = ["event_counterexample"]
 
-#: As in ``counterexample``: the relative margin above the claim, and the share that rounding cannot explain.
-MARGIN, UNROUNDED = Fraction(1, 10**6), 1 - 1e-7
-#: The largest relative difference of a probability between rounding modes.
-STEADY = 1e-8
 #: Numbers that differ by less, relative to max(1, number), may be equal.
 EQUAL = Fraction(1, 10**6)
 #: Cuts beside a number without noise, in scales of its noise, for one number and for several.
@@ -59,8 +55,6 @@ SEVERAL = (0, 1, 3)
 RUNS, MAX_EVENTS, MAX_NUMBERS, MAX_FAILED, MAX_CELLS = 12, 300, 40, 4, 60
 #: Probabilities below this are too inaccurate in floats to rank events.
 LEAST = 1e-30
-
-REFUSALS = (DpauditError, ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
 
 #: ``sum of coefficient * number at a place + constant <= 0``.
 Bound = tuple[tuple[tuple[int, Fraction], ...], Fraction]
@@ -141,15 +135,15 @@ def event_counterexample(
     until = time.monotonic() + seconds
     function = unwrapped_program(program)[0]
     search = _Search(_symbolic(program, function), claim, until)
-    ranked = sorted(pairs, key=search.loss, reverse=True)
+    ranked = sorted(((search.loss(pair), pair) for pair in pairs), key=lambda one: -one[0])
     constants = constants_of(function.__code__)
     searches = (
         method(data, claim.adjacency, search.loss, constants=constants, until=until)
-        for method in (aimed, climbed)
+        for method in (extremes, climbed)
     )
     target = search.target()
-    for pair in itertools.chain(ranked[:2], *searches):
-        if search.loss(pair) <= target:
+    for loss, pair in itertools.chain(ranked[:2], *searches):
+        if loss <= target:
             if search.hopeless:
                 return None
             continue
@@ -160,20 +154,16 @@ def event_counterexample(
 
 
 def _symbolic(program: Callable[..., Any], function: FunctionType) -> SymbolicProgram:
-    needed = [p for p in inspect.signature(program).parameters.values() if p.default is p.empty]
-    coins = needed[0].name in ("coins", "c")
-
-    def called(source: Any, data: Any) -> Any:
-        if coins:
-            return program(source, data)
-        with seeded(0, source, function.__globals__):
-            found = program(data) if len(needed) == 1 else program(data, source)
-            return list(found) if isinstance(found, GeneratorType) else found
+    inputs = inputs_of(program)
+    coins = "coins" in inputs
 
     def run(source: Any, data: Any) -> Any:
         state = ProgramState(program)
+        given = [data if kind == "data" else source for kind in inputs]
         try:
-            found = called(source, data)
+            with contextlib.nullcontext() if coins else seeded(0, source, function.__globals__):
+                found = program(*given)
+                found = list(found) if isinstance(found, GeneratorType) else found
         finally:
             changed = state.restored()
         if changed:  # then the law of a run depends on the runs before, and forms would stay in the objects
@@ -249,10 +239,9 @@ class _Search:
             return None
         if found is None or not self._is_steady(pair, known) or not self._agrees(pair, sides):
             return None
-        if most is not None:
-            if found.bound is None or found.bound > most * (1 + MARGIN):
-                return None
-            found = replace(found, bound=min(found.bound, most))
+        found = within(found, most)
+        if found is None:
+            return None
         with quiet():
             share = unrounded(*pair)
         return found if share >= UNROUNDED else None
@@ -279,10 +268,7 @@ class _Search:
         )
         if self.claim.adjacency is Adjacency.ZERO_OUT and found.description.endswith("(swapped)"):
             return None
-        claimed = self.claim.bound
-        if claimed is None or (found.bound is not None and found.bound <= Fraction(claimed) * (1 + MARGIN)):
-            return None
-        return found
+        return found if exceeds(found.bound, self.claim) else None
 
     def _is_steady(self, pair: tuple[Any, Any], known: Sequence[tuple[_Event, tuple[float, float]]]) -> bool:
         """Return whether the probabilities are the same in all rounding modes."""

@@ -105,6 +105,10 @@ def _contents(value: Any, module: str) -> Any:
     kind = value if isinstance(value, type) else type(value)
     if kind.__module__ != module or not hasattr(value, "__dict__"):
         return None
+    return _attributes(value)
+
+
+def _attributes(value: Any) -> dict[str, Any]:
     return {name: part for name, part in vars(value).items() if not name.startswith("__")}
 
 
@@ -116,8 +120,7 @@ def _same(value: Any, kept: Any) -> bool:
             return all(a is b for a, b in zip(value.ravel(), kept.ravel(), strict=True))
         return bool(value.tobytes() == kept.tobytes())
     if isinstance(kept, dict):
-        now = value if isinstance(value, dict) else vars(value)
-        now = {name: part for name, part in now.items() if name in kept or not str(name).startswith("__")}
+        now = value if isinstance(value, dict) else _attributes(value)
         return now.keys() == kept.keys() and all(now[name] is kept[name] for name in kept)
     return len(value) == len(kept) and all(a is b for a, b in zip(value, kept, strict=True))
 
@@ -129,7 +132,7 @@ def _refill(value: Any, kept: Any) -> None:
         value.clear()
         value.update(kept)
     elif isinstance(kept, dict):
-        for name in [name for name in vars(value) if not name.startswith("__") and name not in kept]:
+        for name in _attributes(value).keys() - kept.keys():
             delattr(value, name)
         for name, part in kept.items():
             if vars(value).get(name) is not part:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import hashlib
+import inspect
 from collections.abc import Callable
 from types import FunctionType, MethodType
 from typing import Any
@@ -12,7 +13,7 @@ from typing import Any
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.prover.values.run import ProgramRaisedError, Run
 
-__all__ = ["described", "unwrapped_program"]
+__all__ = ["described", "inputs_of", "unwrapped_program"]
 
 
 def unwrapped_program(
@@ -46,6 +47,13 @@ def unwrapped_program(
             code="E-PROGRAM-NOT-FUNCTION",
         )
     return function, fixed, (receiver,)
+
+
+def inputs_of(program: Callable[..., Any]) -> tuple[str, ...]:
+    """Return the inputs that a program takes, in order: coins and data, data and a generator, or data."""
+    needed = [p for p in inspect.signature(program).parameters.values() if p.default is p.empty]
+    names = [p.name for p in needed if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return ("coins", "data") if names[:1] in (["coins"], ["c"]) else ("data", "rng")[: len(names)]
 
 
 def _call_of(kind: type) -> Any:

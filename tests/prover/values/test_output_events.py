@@ -206,6 +206,13 @@ def above_too_often(coins, data):
         coins.reveal(True, site="above")
 
 
+def above_too_often_in_steps(coins, data):
+    level = coins.draw(Laplace(scale="1/2"), site="level")
+    if sum(data) > 3 + level:
+        coins.reveal(True, site="above")
+    yield 0
+
+
 @pytest.mark.parametrize(
     ("function", "claim", "data", "least"),
     [
@@ -215,6 +222,7 @@ def above_too_often(coins, data):
         (shared, ONE, WHOLE, math.inf),
         (coin, ONE, UNIT, 2.19),
         (above_too_often, ONE, UNIT, 1.9),
+        (above_too_often_in_steps, ONE, UNIT, 1.9),
         (laplace, ONE, UNIT, 1.99),
         (laplace, ApproxDP(epsilon=1, delta="1/10"), UNIT, 0.35),
         (laplace, GaussianDP(mu=1), UNIT, 1.05),

@@ -364,3 +364,17 @@ def test_the_search_tries_the_texts_of_a_program(function):
     """Texts in a program are tried as records, alone and repeated."""
     data = Records(Texts(longest=200), container="list")
     assert audit(function, PureDP(epsilon=1), data=data).verdict is VerdictKind.REFUTED
+
+
+def test_all_changes_of_a_mapping_are_undone():
+    """Also keys with two underscores, which are not looked at as attributes."""
+
+    def keeping(data, rng):
+        STORE["__level"] = 1.0
+        return data.sum() + rng.laplace()
+
+    state = ProgramState(keeping)
+    assert not state.restored()
+    keeping(np.ones(1), np.random.default_rng(0))
+    assert state.restored()
+    assert not STORE
