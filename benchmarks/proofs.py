@@ -10,7 +10,8 @@ also attacks the wrong programs. With ``--json`` it writes ``{"results": [{"list
 - ``bytes`` is the size of the certificate as JSON.
 - ``refuted`` is ``witness`` for an exact counterexample, ``samples`` for a refutation by sampling, or empty.
 
-The exit code is 1 if a wrong program is verified or a right one is refuted.
+The exit code is 1 if a wrong program is verified or a right one is refuted, and 2 if a name is not that of a
+program.
 """
 
 from __future__ import annotations
@@ -165,9 +166,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--refute", action="store_true", help="attack the wrong programs too")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args(arguments)
+    programs = [program for program in PROGRAMS if options.list in (None, program.list)]
+    if unknown := sorted({*options.names} - {program.name for program in programs}):
+        parser.error(f"names must be programs of {options.list or 'a list'}, got {', '.join(unknown)}.")
     results = []
-    for program in PROGRAMS:
-        if options.list in (None, program.list) and (not options.names or program.name in options.names):
+    for program in programs:
+        if not options.names or program.name in options.names:
             for size in program.sizes:
                 attack = options.refute and not program.right and size == "N"
                 results.append(measured(program, size, attack=attack))

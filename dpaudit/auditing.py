@@ -174,7 +174,7 @@ def audit(
     function : callable
         ``function(data, rng)`` with a ``numpy.random.Generator``, ``function(coins, data)``, or
         ``function(data)`` with a generator of its own.
-    claim : PureDP, ApproxDP, ZeroConcentratedDP or GaussianDP
+    claim : PureDP, ApproxDP, ZeroConcentratedDP, GaussianDP or RenyiDP
         The claim. Only a claim in the public view is attacked too.
     data : Records or Table
         The declaration of the data.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 __all__ = ["NOT_PROVED"]
 
-#: ``list/name`` and the declaration of the data: the reason, without line numbers. A test requires that each
-#: is still not proved, so that this table shrinks with every improvement.
+#: ``list/name`` and the declaration of the data: the reason, without the file and line. A test requires that
+#: each is still not proved, for this reason, so that this table shrinks with every improvement.
 NOT_PROVED: dict[tuple[str, str], str] = {
     ("checkdp/report_noisy_max", "every N"): (
         "no shifts of the hidden noise keep the output of every step at a cost that is bounded for all "

@@ -15,24 +15,21 @@ from audits.glm_bandits.rows import joint_program
 from audits.glm_bandits.rows.dependence import DECLARED, actions, own_data
 from audits.shuffle_linear_bandits.rows import protocols
 from dpaudit.coins import Coins
-from dpaudit.core.claims import PrivacyClaim
 from dpaudit.core.data import Interval as Reals
 from dpaudit.core.data import Table
 from dpaudit.core.views import PUBLIC, user
 from dpaudit.distributions import Gaussian
-from dpaudit.prover.values.prove import ValuesProof, prove_values
 from dpaudit.reference.algorithms.contextual.batch_counters import by_batches, messages, tree_by_levels
 from dpaudit.reference.algorithms.contextual.protocol_instances import declared_users, turned_pairs
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import BatchedLinUCB, Counter, actions_of
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Ball, Columns, Interval, Values, Within
-from dpaudit.suite.attempts import program_files
+from tests.followed import proof_of
 
 EPSILON, DELTA = Fraction(1), Fraction(1, 10)
 
 
-def proved(program: Any, claim: PrivacyClaim, data: Any) -> ValuesProof:
-    return prove_values(program, claim, data=data, files=[*program_files(), __file__], seconds=60)
+proved = partial(proof_of, files=[__file__])
 
 
 LOCAL = protocols.local(epsilon=EPSILON, delta=DELTA)

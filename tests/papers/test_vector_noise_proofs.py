@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,20 +15,17 @@ from audits.glm_bandits.rows import descent
 from audits.shuffle_linear_bandits.protocol_runs import algorithm
 from audits.shuffle_linear_bandits.rows import protocols
 from dpaudit.coins import Coins
-from dpaudit.core.claims import PrivacyClaim
 from dpaudit.core.views import SHUFFLER_OUTPUT
 from dpaudit.distributions import Bernoulli
-from dpaudit.prover.values.prove import ValuesProof, prove_values
+from dpaudit.prover.values.prove import ValuesProof
 from dpaudit.reference.algorithms.contextual.batch_counters import Release, binomial_sums, by_batches
 from dpaudit.reference.algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB, by_height
 from dpaudit.reference.algorithms.contextual.protocol_instances import declared_users
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet, printed_sheet
 from dpaudit.reference.mechanisms.shuffled_gradient_descent import vector_call
-from dpaudit.suite.attempts import program_files
+from tests.followed import proof_of
 
-
-def proved(program: Any, claim: PrivacyClaim, data: Any) -> ValuesProof:
-    return prove_values(program, claim, data=data, files=[*program_files(), __file__], seconds=60)
+proved = partial(proof_of, files=[__file__])
 
 
 # P_GD

@@ -165,7 +165,7 @@ def capped() -> PrivacyAudit:
     """With its cap on, and θ_o fitted as the released V grows, Algorithm 2's exploration is 501/1000-GDP
 
     Three users, one feature, one call of θ_o and none of θ_τ. Any user's arm and reward change, with both
-    signs, including a change of role. The program is proved for rewards in [-1, 1] as well.
+    signs, including a change of role. The proof also covers rewards below 0.
     """
     return replace(
         audit(partial(on_rows, program=RIGHT)),

@@ -41,7 +41,7 @@ __all__ = ["rows"]
 rows = Group("Privacy of the algorithms")
 
 EPSILON = Fraction(1)
-#: Data of the proofs, by the largest number of rounds whose paths are few. Every kind of release occurs.
+#: Data of the proofs. There are as many rounds as give few paths, and every kind of release occurs.
 LAZY_PULLS, PULLS, VECTORS, EPOCHS = (
     Records(Reals(0, 1), size=size, width=width) for size, width in ((6, 2), (8, 2), (15, 5), (6_000, 2))
 )

@@ -187,6 +187,7 @@ def test_mutants_are_found(module: Any, op: str, old: str, new: str, monkeypatch
 def test_only_a_reshape_keeps_a_square() -> None:
     """No rule passes the facts of x x^T and r x on to a result with other values (a cast of floats has the same)."""
     facts = {"square": (0, ONE), "scaled": (0, ONE)}
+    derived, kept = set(), set()
     for name, rule in RULES.items():
         for shape in ((2,), (2, 2), (4,), ()):
             info = Info(
@@ -198,7 +199,12 @@ def test_only_a_reshape_keeps_a_square() -> None:
                 change2=Poly.of(4),
                 facts=facts,
             )
-            for params in ({}, {"axes": (0,), "p": "2", "keep": False}, {"kind": "f", "python": False}):
+            for params in (
+                {},
+                {"axes": (0,), "p": "2", "keep": False},
+                {"kind": "f", "python": False},
+                {"shape": (4,), "records": 0},
+            ):
                 for operands in ([info], [info, info]):
                     try:
                         found = rule(Setting(), tuple(range(len(operands))), operands, params)
@@ -211,8 +217,13 @@ def test_only_a_reshape_keeps_a_square() -> None:
                         AttributeError,
                     ):
                         continue
+                    derived.add(name)
+                    if "square" in found.facts:
+                        kept.add(name)
                     assert "square" not in found.facts or name in ("reshape", "outer", "cast"), name
                     assert found.facts.get("scaled") != (0, ONE) or name in ("mul", "cast"), name
+    assert kept == {"reshape", "cast"}
+    assert len(derived) > 30
 
 
 def test_the_rows_of_the_classics() -> None:

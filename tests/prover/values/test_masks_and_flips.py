@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.proofs import prove_values
 from dpaudit.core.claims.privacy import PureDP, ZeroConcentratedDP
 from dpaudit.core.data import EVERY, Anything, Ball, Integers, Interval, Records, Table
+from dpaudit.prover.values.prove import prove_values
 
 CAT, CATN = Records(Integers(0, 4), size=20), Records(Integers(0, 4), size=EVERY)
 BITS, BITSN = Records(Integers(0, 1), size=9), Records(Integers(0, 1), size=EVERY)

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from dpaudit import ApproxDP, GaussianDP, PureDP, audit
-from dpaudit.auditing import _mechanism
-from dpaudit.blackbox.in_modes import unrounded_share
 from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.core.data import Integers, Interval, Records
 from dpaudit.core.evidence import evidence_from_json
@@ -18,6 +16,7 @@ from dpaudit.distributions import Laplace
 from dpaudit.prover.forms import Form
 from dpaudit.prover.values.noise_regions import Noise, enclosed, estimated
 from dpaudit.prover.values.output_events import event_counterexample
+from tests.prover.values import witnesses
 
 ONE = PureDP(epsilon=1)
 UNIT = Records(Interval(0, 1), size=6)
@@ -25,16 +24,7 @@ ROWS = Records(Interval(0, 1), size=8, width=4)
 WHOLE = Records(Integers(0, 4), size=6)
 
 
-def witness_of(function, claim, data):
-    pairs = [(pair.left, pair.right) for pair in data.pairs(claim.adjacency).corners()]
-    return event_counterexample(
-        function,
-        claim,
-        data=data,
-        pairs=pairs,
-        unrounded=partial(unrounded_share, _mechanism(function), seed=0),
-        seconds=3,
-    )
+witness_of = partial(witnesses.witness_of, search=event_counterexample)
 
 
 @pytest.mark.parametrize("law", ["laplace", "gaussian", "exponential", "gumbel", "uniform"])

@@ -15,10 +15,9 @@ from dpaudit.core.data import Integers, Interval, Records
 from dpaudit.core.exact import dyadic
 from dpaudit.core.views import SERVER, View
 from dpaudit.distributions import Bernoulli, DiscreteLaplace, PolyaDifference, SumMod
-from dpaudit.prover.values.prove import prove_values
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
 from dpaudit.reference.algorithms.mab.distributed_elimination import program, variant
-from dpaudit.suite.attempts import program_files
+from tests.followed import proof_of
 
 T = 14
 BITS, WIDE, UNIT = (
@@ -30,7 +29,7 @@ CLAIM = PureDP(epsilon=1, view=View.of(SERVER))
 
 
 def verdict(of: Any, claim: PureDP, data: Records) -> str:
-    return str(prove_values(of, claim, data=data, files=program_files(), seconds=60).verdict)
+    return str(proof_of(of, claim, data).verdict)
 
 
 @pytest.mark.parametrize(

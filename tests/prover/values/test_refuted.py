@@ -1,42 +1,26 @@
 """Wrong numpy functions are refuted by exact witnesses, and right ones never are."""
 
 import math
-from functools import partial
 
 import numpy as np
 import pytest
 
 from benchmarks.proof_programs import PROGRAMS
 from dpaudit import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP, audit
-from dpaudit.auditing import _mechanism
-from dpaudit.blackbox.in_modes import unrounded_share
 from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.core.data import EVERY, Anything, Ball, Categories, Integers, Interval, Records, Texts
 from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import evidence_from_json
 from dpaudit.core.verdicts import VerdictKind
 from dpaudit.distributions import Laplace
-from dpaudit.prover.values.counterexample import counterexample
 from dpaudit.prover.values.program_state import ProgramState
+from tests.prover.values.witnesses import witness_of
 
 ONE = PureDP(epsilon=1)
 REMOVED = PureDP(epsilon=1, adjacency="add-remove")
 UNIT = Records(Interval(0, 1), size=6)
 WHOLE = Records(Integers(0, 4), size=6)
 ANY = Records(Anything(), size=EVERY, at_least=2)
-
-
-def witness_of(function, claim, data):
-    """Return the witness without a proof before it, as for a function that cannot be followed."""
-    pairs = [(pair.left, pair.right) for pair in data.pairs(claim.adjacency).corners()]
-    return counterexample(
-        function,
-        claim,
-        data=data,
-        pairs=pairs,
-        unrounded=partial(unrounded_share, _mechanism(function), seed=0),
-        seconds=3,
-    )
 
 
 # Right programs with a loss of exactly the claim, or with traps for a careless refutation.
@@ -303,6 +287,7 @@ def test_a_forged_witness_is_refused():
 def test_no_right_program_of_the_benchmark_is_refuted():
     """The benchmark's right programs have no witness, of which the fast ones are tried here."""
     some = [p for p in PROGRAMS if p.right and p.list == "ordinary"][::5]
+    assert some
     assert [p.name for p in some if witness_of(p.function, p.claim, p.sizes["N"]) is not None] == []
 
 

@@ -13,18 +13,16 @@ from dpaudit.core.claims import PureDP
 from dpaudit.core.data import Integers, Records
 from dpaudit.core.views import SERVER, View
 from dpaudit.distributions import DiscreteLaplace
-from dpaudit.prover.values.prove import prove_values
 from dpaudit.reference.algorithms.mab.batched_elimination import batch_lengths
 from dpaudit.reference.algorithms.mab.distributed_elimination import strategy, variant
-from dpaudit.suite.attempts import program_files
+from tests.followed import proof_of
 
 NOISE = DiscreteLaplace(scale=1)
 BITS = Records(Integers(0, 1), size=6)
 
 
-def bound(of: Callable[..., Any], epsilon: int | str, data: Records = BITS) -> str:
-    claim = PureDP(epsilon=epsilon)
-    return str(prove_values(of, claim, data=data, files=program_files(), seconds=60).verdict)
+def verdict(of: Callable[..., Any], epsilon: int | str, data: Records = BITS) -> str:
+    return str(proof_of(of, PureDP(epsilon=epsilon), data).verdict)
 
 
 def over(places: Sequence[int], change: Callable[[Any], Any] = lambda a: a) -> Callable[..., Any]:
@@ -90,7 +88,7 @@ def truncated(coins: Any, data: Any) -> Any:
 )
 def test_lists_of_picked_records(program: Callable[..., Any], needed: int) -> None:
     """The bound counts how often one record enters, and no claim below the true loss is proved."""
-    assert bound(program, f"{100 * needed - 1}/100") != "verified"
+    assert verdict(program, f"{100 * needed - 1}/100") != "verified"
 
 
 @pytest.mark.parametrize(
@@ -107,7 +105,7 @@ def test_lists_of_picked_records(program: Callable[..., Any], needed: int) -> No
 )
 def test_bounds_of_lists_are_exact(program: Callable[..., Any], needed: int) -> None:
     """The list of an array of picked records is proved at its true loss."""
-    assert bound(program, needed) == "verified"
+    assert verdict(program, needed) == "verified"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +115,7 @@ def test_bounds_of_lists_are_exact(program: Callable[..., Any], needed: int) -> 
 )
 def test_changed_arrays_are_not_their_parts(program: Callable[..., Any], loss: int) -> None:
     """An array that is changed after it was made, or has another type than its parts, has other entries."""
-    assert bound(program, f"{100 * loss - 1}/100") != "verified"
+    assert verdict(program, f"{100 * loss - 1}/100") != "verified"
 
 
 def protocol(schedule: Sequence[int], *, epsilon: int = 1) -> Callable[..., Any]:
@@ -144,5 +142,4 @@ def test_returning_users(schedule: Sequence[int], noise: int, claimed: str, expe
     """Users in two batches have 2ε: not less, nor with half of the noise, nor if one plays three times."""
     claim = PureDP(epsilon=claimed, view=View.of(SERVER))
     of = protocol(schedule, epsilon=noise)
-    found = prove_values(of, claim, data=USERS, files=program_files(), seconds=60)
-    assert found.verdict == expected
+    assert proof_of(of, claim, USERS).verdict == expected

@@ -1,0 +1,27 @@
+"""Look for the counterexample of a function as ``audit`` does, without a proof before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from dpaudit.auditing import _mechanism
+from dpaudit.blackbox.in_modes import unrounded_share
+from dpaudit.core.evidence import Witness
+from dpaudit.prover.values.counterexample import counterexample
+
+__all__ = ["witness_of"]
+
+
+def witness_of(
+    function: Callable[..., Any],
+    claim: Any,
+    data: Any,
+    *,
+    search: Callable[..., Witness | None] = counterexample,
+) -> Witness | None:
+    """Return the witness that ``search`` finds from the extreme pairs of the declaration."""
+    pairs = [(pair.left, pair.right) for pair in data.pairs(claim.adjacency).corners()]
+    unrounded = partial(unrounded_share, _mechanism(function), seed=0)
+    return search(function, claim, data=data, pairs=pairs, unrounded=unrounded, seconds=3)
