@@ -23,7 +23,7 @@ from dpaudit.prover.values.frames import FRAMES
 from dpaudit.prover.values.functions import Accepted
 from dpaudit.prover.values.joins import as_condition, is_private, join
 from dpaudit.prover.values.operations import DECIDES, content, truth
-from dpaudit.prover.values.scopes import OPERATORS, Bound, DictView, Function, Lazy, Scope
+from dpaudit.prover.values.scopes import OPERATORS, Bound, DictView, Function, Lazy, Scope, scope_inside
 from dpaudit.prover.values.values import (
     Array,
     Entries,
@@ -264,8 +264,7 @@ class Branches(BuiltinFunctions):
         This is the loop ``for x in items: if q(x): total += f(x)`` from 0.
         """
         [part] = items.generators
-        names = frozenset(n.id for n in ast.walk(part.target) if isinstance(n, ast.Name))
-        inner = Scope({}, names, scope, scope.function)
+        inner = scope_inside(scope, part.target)
         test = part.ifs[0] if len(part.ifs) == 1 else ast.BoolOp(ast.And(), part.ifs)
         total: Any = 0
         for item in self.iterate(self.evaluate(part.iter, scope)):

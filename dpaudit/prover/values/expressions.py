@@ -24,6 +24,7 @@ from dpaudit.prover.values.scopes import (
     Lazy,
     Scope,
     is_key,
+    scope_inside,
 )
 from dpaudit.prover.values.sources import Source
 from dpaudit.prover.values.texts import has_text, text_compared
@@ -284,8 +285,7 @@ class Expressions(Branches):
         self, generators: Sequence[ast.comprehension], results: Sequence[ast.expr], scope: Scope
     ) -> Iterator[Any]:
         """Yield the values of a comprehension. As in Python, its first iterable is evaluated at once."""
-        names = {n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
-        inner = Scope({}, frozenset(names), scope, scope.function)
+        inner = scope_inside(scope, *(generator.target for generator in generators))
         first = self.evaluate(generators[0].iter, scope)
 
         def turn(level: int, items: Any) -> Iterator[Any]:
