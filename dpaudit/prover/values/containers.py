@@ -278,7 +278,7 @@ class Containers(Places):
         return self.enter(getattr(home, name), f"{module.name}.{name}")
 
     def _described(self, value: Any, name: str) -> Any:
-        run, inner = self.run, content(value)
+        run = self.run
         if name == "T":
             return self._transposed(value)
         if name == "dtype":
@@ -291,7 +291,6 @@ class Containers(Places):
         found: Any = 1
         for n in shape:
             found = n if type(found) is int and found == 1 else binary(run, "mul", found, n)
-        del inner
         return found
 
     def _transposed(self, value: Any) -> Any:
@@ -305,8 +304,6 @@ class Containers(Places):
                 return value
             if inner.info.records != 1 or len(inner.shape) != 2:
                 run.refuse("the transpose of a private array requires a matrix with one row per record")
-            if isinstance(value, Array):
-                value.shared = True
             return Array(Transposed(inner), shared=True)
         if isinstance(inner, Transposed):
             return Array(inner.base, shared=True)
@@ -441,7 +438,7 @@ class Containers(Places):
         """Return an outcome with few possible values as one of them, on a path of its own."""
         value = published(self.run, value) if _holds_noise(value) else value
         inner = content(value)
-        whole = self.run.whole.one_of(self.run, inner) if isinstance(inner, Public) else None
+        whole = self.run.whole.one_of(self.run, inner)
         if whole is not None:
             return whole
         return int(inner) if isinstance(inner, np.int64) else value
