@@ -104,6 +104,9 @@ __all__ = [
     "where_rule",
 ]
 
+#: Noise of scores of which the position of the largest may be released alone.
+NOISE_OF_SCORES = ("laplace", "exponential", "gumbel", "gaussian")
+
 
 def elementwise_rule(op: str) -> Rule:
     """Return a rule that applies one step to every entry."""
@@ -797,7 +800,7 @@ def noisy_place_rule(run: Run, noisy: Noisy, largest: bool, axis: Any) -> Any:
     if (
         not alone
         or not isinstance(noisy.shape[0], int)
-        or noisy.terms[0][1].distribution not in ("laplace", "exponential", "gumbel", "gaussian")
+        or noisy.terms[0][1].distribution not in NOISE_OF_SCORES
     ):
         released = published(run, Array(noisy))
         return call_accepted(
@@ -819,14 +822,8 @@ def argsort_rule(run: Run, a: Any) -> Any:
         or len(inner.shape) != 1
     ):
         run.refuse("np.argsort requires a vector of unreleased scores with exactly one noise draw")
-    if inner.terms[0][1].distribution not in (
-        "laplace",
-        "exponential",
-        "gumbel",
-        "gaussian",
-    ) or not isinstance(content(inner.base), Private):
-        return call_accepted(run, ACCEPTED[id(np.argsort)], [published(run, a)], {})
-    if not run.picks:
+    has_rule = inner.terms[0][1].distribution in NOISE_OF_SCORES and isinstance(content(inner.base), Private)
+    if not (has_rule and run.picks):
         return call_accepted(run, ACCEPTED[id(np.argsort)], [published(run, a)], {})
     return Array(Ranked(inner))
 

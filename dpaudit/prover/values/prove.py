@@ -340,9 +340,9 @@ class _Attempt:
         hides = any(node[0] == "draw" for node in certificate["tree"])
         if not hides or not isinstance(self.claim, ApproxDP) or time.monotonic() > self.until:
             return None
-        kept = {key: value for key, value in certificate.items() if key != "groups"}
+        kept = {key: value for key, value in certificate.items() if key != "groups"} | {"exact": True}
         try:
-            return self._judged(check({**kept, "exact": True}), {**kept, "exact": True}, scope)
+            return self._judged(check(kept), kept, scope)
         except ValuesProofError:
             return None
 
