@@ -28,7 +28,6 @@ from dpaudit.prover.values.randomness import (
     distribution_of,
     make_family,
     modulo,
-    real_argument,
     released_with,
     require_own,
 )
@@ -83,7 +82,7 @@ def aggregate(run: Run, arguments: list[Any], options: dict[str, Any]) -> Any:
         people = given["to"]
         return run.plain(
             lambda: run.generator.aggregate(
-                [_real_part(part) for part in parts], image.real, site=given["site"], to=people
+                [distribution_of(part) for part in parts], image.real, site=given["site"], to=people
             )
         )
     if any(isinstance(part, Tabulated) for part in parts):
@@ -133,9 +132,3 @@ def _share(run: Run, parts: Sequence[Moved | Distribution]) -> Distribution:
     if any(one.real.parameters() != first.real.parameters() for one in shares):
         run.refuse("the shares of all users must have the same parameters")
     return make_family(run, first.real, parties=len(parts))
-
-
-def _real_part(part: Any) -> Any:
-    if isinstance(part, Moved):
-        return distribution_of(part.noise).shift(real_argument(part.offset))
-    return part.real() if isinstance(part, Tabulated) else distribution_of(part)
