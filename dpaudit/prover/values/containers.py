@@ -76,6 +76,11 @@ __all__ = ["Containers"]
 
 #: The number of results of numpy functions that return a tuple for one argument.
 RESULTS = {"np.linalg.eigh": 2, "np.linalg.qr": 2, "np.linalg.slogdet": 2, "np.linalg.svd": 3}
+#: What a loop over records of unknown number may do (``record_loops``).
+SUMS = (
+    "a loop may only add to totals, as in sum(1 for x in data if x > 3), and cannot call functions of the"
+    " program"
+)
 LIST_METHODS = ("append", "extend", "insert", "pop", "remove", "copy", "clear", "reverse")
 #: The methods of public Python integers.
 OF_INTEGERS = ("bit_length", "bit_count")
@@ -165,15 +170,18 @@ class Containers(Places):
 
     def _rows(self, value: Any) -> Iterator[Any]:
         run = self.run
-        shape = shape_of(value)
-        if isinstance(content(value), Private) and content(value).info.records and run.s.length_is_private:
-            run.refuse("a loop over a private number of records is not supported (use whole arrays)")
-        parts = _parts_of(content(value))
+        shape, inner = shape_of(value), content(value)
+        records = isinstance(inner, Texts) or (isinstance(inner, Private) and inner.info.records)
+        if records and run.s.length_is_private:
+            run.refuse(f"with a private number of records, {SUMS} (use whole arrays)")
+        parts = _parts_of(inner)
         if parts:
             yield from (self.item(value, k) for k in range(parts))
             return
         if shape is None or not shape or not isinstance(shape[0], int):
-            run.refuse("a loop over an array requires a fixed length (declare size=n, or use whole arrays)")
+            what = "a loop over an array requires a fixed length"
+            what = f"without a fixed number of records, {SUMS}" if records else what
+            run.refuse(f"{what} (declare size=n, or use whole arrays)")
         for k in range(shape[0]):
             yield self.item(value, k)
 
