@@ -126,9 +126,8 @@ def _messages(run: Run, parts: Sequence[Any], image: Any) -> Any:
 def _share(run: Run, parts: Sequence[Moved | Distribution]) -> Distribution:
     """Return the noise of all users together."""
     shares = [part.noise if isinstance(part, Moved) else part for part in parts]
-    first = shares[0]
-    if any(one.real is None or type(one.real) is not type(first.real) for one in shares):
-        run.refuse("the shares of all users must have the same distribution with constant parameters")
-    if any(one.real.parameters() != first.real.parameters() for one in shares):
-        run.refuse("the shares of all users must have the same parameters")
-    return make_family(run, first.real, parties=len(parts))
+    if not all(one.equals(shares[0]) for one in shares):
+        run.refuse(
+            "the shares of all users must have the same distribution with the same constant parameters"
+        )
+    return make_family(run, shares[0].real, parties=len(parts))

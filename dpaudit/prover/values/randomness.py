@@ -143,6 +143,11 @@ class Distribution(Symbol):
     scale: Any
     real: Any = None
 
+    def equals(self, other: Distribution) -> bool:
+        """Return whether both are the same distribution with the same constant parameters."""
+        mine, others = self.real, other.real
+        return mine is not None and type(mine) is type(others) and mine.parameters() == others.parameters()
+
 
 @dataclass(frozen=True, eq=False)
 class Moved(Symbol):
