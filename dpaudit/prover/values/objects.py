@@ -427,15 +427,11 @@ class Objects(Iterators):
     def is_instance(self, value: Any, kinds: list[Any]) -> bool:
         """Return whether an instance has one of these types, or whether a value has one of these classes."""
         classes = [kind.real for kind in kinds if isinstance(kind, Class)]
-        if not isinstance(value, Instance):
-            if any(type(real) is not type for real in classes):
-                self.run.refuse("isinstance() with an abstract class or a protocol is not supported")
-            return False
-        others = [kind for kind in kinds if not isinstance(kind, Class)]
-        if not all(isinstance(kind, Named | Accepted) for kind in others):
-            self.run.refuse("isinstance() requires types that the prover knows")
-        if any(real in value.cls.real.__mro__ for real in classes):
-            return True
+        if isinstance(value, Instance):
+            if not all(isinstance(kind, Class | Named | Accepted) for kind in kinds):
+                self.run.refuse("isinstance() requires types that the prover knows")
+            if any(real in value.cls.real.__mro__ for real in classes):
+                return True
         if any(type(real) is not type for real in classes):
             self.run.refuse("isinstance() with an abstract class or a protocol is not supported")
         return False

@@ -17,7 +17,7 @@ from dpaudit.core.harness import installed_folders, is_harness_file
 from dpaudit.core.views import PUBLIC, SERVER
 from dpaudit.kernel.values.elementwise import whole_limit
 from dpaudit.kernel.values.expressions import polynomial
-from dpaudit.kernel.values.polynomials import Poly, upper_root
+from dpaudit.kernel.values.polynomials import upper_root
 from dpaudit.kernel.values.tables import MAX_ROWS
 from dpaudit.prover.values.amplification import Subsample, subsampled_sum
 from dpaudit.prover.values.audiences import audience_of
@@ -38,7 +38,6 @@ from dpaudit.prover.values.tabulated import Tabulated, tabulated_outcome
 from dpaudit.prover.values.values import (
     Array,
     Choice,
-    Draw,
     Entries,
     Filtered,
     Generator,
@@ -58,6 +57,7 @@ __all__ = [
     "call_coins",
     "call_generator",
     "distribution_of",
+    "generator_of",
     "make_constant",
     "make_distribution",
     "make_family",
@@ -635,6 +635,3 @@ def generator_of(run: Run, arguments: list[Any], options: dict[str, Any]) -> Gen
     if arguments or options:
         run.refuse("the generator has a fixed seed, so its noise is not secret")
     return Generator()
-
-
-__all__ += ["Draw", "Poly", "generator_of"]
