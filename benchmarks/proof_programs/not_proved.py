@@ -74,25 +74,33 @@ NOT_PROVED: dict[tuple[str, str], str] = {
         "not followed: a private value is published without noise"
     ),
     ("idioms/counts_in_a_list", "N"): (
-        "not followed: a loop over a private number of records is not supported (use whole arrays)"
+        "not followed: with a private number of records, a loop may only add to totals, as in "
+        "sum(1 for x in data if x > 3), and cannot call functions of the program (use whole arrays)"
     ),
     ("idioms/counts_in_a_list", "every N"): (
-        "not followed: a loop over a private number of records is not supported (use whole arrays)"
+        "not followed: with a private number of records, a loop may only add to totals, as in "
+        "sum(1 for x in data if x > 3), and cannot call functions of the program (use whole arrays)"
     ),
     ("idioms/randomised_response_in_a_comprehension", "every N"): (
-        "not followed: a loop over an array requires a fixed length (declare size=n, or use whole arrays)"
+        "not followed: without a fixed number of records, a loop may only add to totals, as in "
+        "sum(1 for x in data if x > 3), and cannot call functions of the program (declare size=n, or use "
+        "whole arrays)"
     ),
     ("idioms/gradients_in_a_comprehension", "N"): (
-        "not followed: a loop over a private number of records is not supported (use whole arrays)"
+        "not followed: with a private number of records, a loop may only add to totals, as in "
+        "sum(1 for x in data if x > 3), and cannot call functions of the program (use whole arrays)"
     ),
     ("idioms/gradients_in_a_comprehension", "every N"): (
-        "not followed: a loop over a private number of records is not supported (use whole arrays)"
+        "not followed: with a private number of records, a loop may only add to totals, as in "
+        "sum(1 for x in data if x > 3), and cannot call functions of the program (use whole arrays)"
     ),
     ("idioms/gradients_in_a_loop", "N"): (
-        "not followed: a loop over a private number of records is not supported (use whole arrays)"
+        "not followed: with a private number of records, a loop may only add to totals, as in "
+        "sum(1 for x in data if x > 3), and cannot call functions of the program (use whole arrays)"
     ),
     ("idioms/gradients_in_a_loop", "every N"): (
-        "not followed: a loop over a private number of records is not supported (use whole arrays)"
+        "not followed: with a private number of records, a loop may only add to totals, as in "
+        "sum(1 for x in data if x > 3), and cannot call functions of the program (use whole arrays)"
     ),
     ("idioms/sampled_gradients", "N"): ("not followed: the size of the noise is private"),
     ("idioms/sampled_gradients", "every N"): ("not followed: the size of the noise is private"),

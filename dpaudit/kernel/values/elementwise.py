@@ -381,7 +381,7 @@ def divide(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, A
             return replace(product, kind="f")
     frame, (a, b) = together(s, infos)
     least = None if b.low is None else s.largest(-b.low)
-    need(least is not None and least < 0, "the divisor may be 0 (clip it from below by a positive number)")
+    need(least is not None and least < 0, "a divisor must be provably positive (clip it from below)")
     inv = -1 / (least or Fraction(-1))
     top = magnitude(s, a)
     low: Bound = None if top is None else -(top * inv)

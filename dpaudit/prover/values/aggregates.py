@@ -28,7 +28,6 @@ from dpaudit.prover.values.randomness import (
     distribution_of,
     make_family,
     modulo,
-    real_argument,
     released_with,
     require_own,
 )
@@ -83,7 +82,7 @@ def aggregate(run: Run, arguments: list[Any], options: dict[str, Any]) -> Any:
         people = given["to"]
         return run.plain(
             lambda: run.generator.aggregate(
-                [_real_part(part) for part in parts], image.real, site=given["site"], to=people
+                [distribution_of(part) for part in parts], image.real, site=given["site"], to=people
             )
         )
     if any(isinstance(part, Tabulated) for part in parts):
@@ -127,15 +126,8 @@ def _messages(run: Run, parts: Sequence[Any], image: Any) -> Any:
 def _share(run: Run, parts: Sequence[Moved | Distribution]) -> Distribution:
     """Return the noise of all users together."""
     shares = [part.noise if isinstance(part, Moved) else part for part in parts]
-    first = shares[0]
-    if any(one.real is None or type(one.real) is not type(first.real) for one in shares):
-        run.refuse("the shares of all users must have the same distribution with constant parameters")
-    if any(one.real.parameters() != first.real.parameters() for one in shares):
-        run.refuse("the shares of all users must have the same parameters")
-    return make_family(run, first.real, parties=len(parts))
-
-
-def _real_part(part: Any) -> Any:
-    if isinstance(part, Moved):
-        return distribution_of(part.noise).shift(real_argument(part.offset))
-    return part.real() if isinstance(part, Tabulated) else distribution_of(part)
+    if not all(one.equals(shares[0]) for one in shares):
+        run.refuse(
+            "the shares of all users must have the same distribution with the same constant parameters"
+        )
+    return make_family(run, shares[0].real, parties=len(parts))

@@ -98,7 +98,7 @@ def aimed(
 
 
 def _smaller_first(left: Columns, right: Columns) -> Pair:
-    """Return the smaller dataset first, which the rules of add-remove require."""
+    """Return the smaller dataset first, which the rules of add-remove require. The cost is that of both."""
     sizes = [len(next(iter(side.values()))) for side in (left, right)]
     return (left, right) if sizes[0] <= sizes[1] else (right, left)
 
@@ -161,8 +161,6 @@ def _costs(
     setting = _setting(claim, data)()
     attempt = _Attempt(function, receiver, fixed, claim, data, setting, followed, False, True, until, False)
     names = list(data.columns)
-    # Worlds expect the smaller of two neighbours first. The cost is that of either order.
-    pairs = [pair if len(pair[0][names[0]]) <= len(pair[1][names[0]]) else pair[::-1] for pair in pairs]
     counts = [len(side[names[0]]) for pair in pairs for side in pair]
     attempt.worlds = Worlds(setting, counts)
     attempt.arrays = {name: [side[name] for pair in pairs for side in pair] for name in names}

@@ -21,9 +21,9 @@ import numpy as np
 from dpaudit.prover.values.builtin_functions import BuiltinFunctions
 from dpaudit.prover.values.frames import FRAMES
 from dpaudit.prover.values.functions import Accepted
-from dpaudit.prover.values.joins import as_condition, is_private, join
+from dpaudit.prover.values.joins import as_condition, is_private, join, unwrap_joined
 from dpaudit.prover.values.operations import DECIDES, content, truth
-from dpaudit.prover.values.scopes import OPERATORS, Bound, DictView, Function, Lazy, Scope
+from dpaudit.prover.values.scopes import OPERATORS, Bound, DictView, Function, Lazy, Scope, scope_inside
 from dpaudit.prover.values.values import (
     Array,
     Entries,
@@ -145,7 +145,7 @@ class Branches(BuiltinFunctions):
                     kind = as_condition(self.run, one) if is_private(one) else content(one)
                     if isinstance(kind, Symbol) and not is_private(one):
                         self.run.refuse("a private condition is combined with a released or noisy value")
-                    if is_private(one) and kind is not _number(one):
+                    if is_private(one) and kind is not content(unwrap_joined(one)):
                         self.run.refuse(
                             "and and or of private numbers are not supported (compare them with 0)"
                         )
@@ -154,7 +154,9 @@ class Branches(BuiltinFunctions):
                     continue
                 test = as_condition(self.run, left)
                 if is_private(right):
-                    found = self.run.step("and" if conjunction else "or", [test, _number(right)])
+                    found = self.run.step(
+                        "and" if conjunction else "or", [test, content(unwrap_joined(right))]
+                    )
                     same = isinstance(left, Private) and isinstance(right, Private)
                     same = same and left.info.python == right.info.python
                     left = found if same else Joined(found, kind_unknown=False, class_unknown=True)
@@ -264,8 +266,7 @@ class Branches(BuiltinFunctions):
         This is the loop ``for x in items: if q(x): total += f(x)`` from 0.
         """
         [part] = items.generators
-        names = frozenset(n.id for n in ast.walk(part.target) if isinstance(n, ast.Name))
-        inner = Scope({}, names, scope, scope.function)
+        inner = scope_inside(scope, part.target)
         test = part.ifs[0] if len(part.ifs) == 1 else ast.BoolOp(ast.And(), part.ifs)
         total: Any = 0
         for item in self.iterate(self.evaluate(part.iter, scope)):
@@ -287,9 +288,3 @@ class Branches(BuiltinFunctions):
     def _at(self, node: Any, scope: Scope) -> None:
         """Record the line of a node for messages."""
         raise NotImplementedError
-
-
-def _number(value: Any) -> Any:
-    """Return the private number in a value."""
-    inner = content(value)
-    return getattr(inner, "private", inner)

@@ -179,7 +179,7 @@ class BuiltinFunctions(Containers):
         found = []
         for end in ends:
             inner = content(end)
-            whole = self.run.whole.one_of(self.run, inner) if isinstance(inner, Public) else None
+            whole = self.run.whole.one_of(self.run, inner)
             if whole is not None:
                 found.append(whole)
             elif isinstance(inner, Symbol):
@@ -348,16 +348,8 @@ class BuiltinFunctions(Containers):
         run = self.run
         if any(is_private(one) for one in (best, item)):
             return self._larger_private(name, best, item)
-        if is_plain([best, item]):
-            return run.plain(max if name == "max" else min, content(best), content(item))
-        expressions = [expression_of(run, best), expression_of(run, item)]
         pick = max if name == "max" else min
-        return public_of(
-            run,
-            ["maximum" if name == "max" else "minimum", *expressions],
-            pick,
-            (best, item),
-            shape=(),
-            kind="f",
-            python=True,
-        )
+        if is_plain([best, item]):
+            return run.plain(pick, content(best), content(item))
+        expression = [f"{name}imum", expression_of(run, best), expression_of(run, item)]
+        return public_of(run, expression, pick, (best, item), shape=(), kind="f", python=True)

@@ -57,12 +57,7 @@ def _constant(run: Run, item: Tabulated) -> Any:
 def _shifted(run: Run, items: Sequence[Any], key: Any, index: Any) -> Moved:
     noises = [item.noise if isinstance(item, Moved) else item for item in items]
     first = noises[0]
-    same = all(
-        noise.real is not None
-        and type(noise.real) is type(first.real)
-        and noise.real.parameters() == first.real.parameters()
-        for noise in noises
-    )
+    same = all(noise.equals(first) for noise in noises)
     offsets = [content(item.offset) if isinstance(item, Moved) else 0 for item in items]
     whole = all(type(offset) in (int, np.int64) for offset in offsets)
     if not same or not whole or first.distribution == "bernoulli":

@@ -76,6 +76,11 @@ __all__ = ["Containers"]
 
 #: The number of results of numpy functions that return a tuple for one argument.
 RESULTS = {"np.linalg.eigh": 2, "np.linalg.qr": 2, "np.linalg.slogdet": 2, "np.linalg.svd": 3}
+#: What a loop over records of unknown number may do (``record_loops``).
+SUMS = (
+    "a loop may only add to totals, as in sum(1 for x in data if x > 3), and cannot call functions of the"
+    " program"
+)
 LIST_METHODS = ("append", "extend", "insert", "pop", "remove", "copy", "clear", "reverse")
 #: The methods of public Python integers.
 OF_INTEGERS = ("bit_length", "bit_count")
@@ -165,15 +170,18 @@ class Containers(Places):
 
     def _rows(self, value: Any) -> Iterator[Any]:
         run = self.run
-        shape = shape_of(value)
-        if isinstance(content(value), Private) and content(value).info.records and run.s.length_is_private:
-            run.refuse("a loop over a private number of records is not supported (use whole arrays)")
-        parts = _parts_of(content(value))
+        shape, inner = shape_of(value), content(value)
+        records = isinstance(inner, Texts) or (isinstance(inner, Private) and inner.info.records)
+        if records and run.s.length_is_private:
+            run.refuse(f"with a private number of records, {SUMS} (use whole arrays)")
+        parts = _parts_of(inner)
         if parts:
             yield from (self.item(value, k) for k in range(parts))
             return
         if shape is None or not shape or not isinstance(shape[0], int):
-            run.refuse("a loop over an array requires a fixed length (declare size=n, or use whole arrays)")
+            what = "a loop over an array requires a fixed length"
+            what = f"without a fixed number of records, {SUMS}" if records else what
+            run.refuse(f"{what} (declare size=n, or use whole arrays)")
         for k in range(shape[0]):
             yield self.item(value, k)
 
@@ -278,7 +286,7 @@ class Containers(Places):
         return self.enter(getattr(home, name), f"{module.name}.{name}")
 
     def _described(self, value: Any, name: str) -> Any:
-        run, inner = self.run, content(value)
+        run = self.run
         if name == "T":
             return self._transposed(value)
         if name == "dtype":
@@ -291,7 +299,6 @@ class Containers(Places):
         found: Any = 1
         for n in shape:
             found = n if type(found) is int and found == 1 else binary(run, "mul", found, n)
-        del inner
         return found
 
     def _transposed(self, value: Any) -> Any:
@@ -305,8 +312,6 @@ class Containers(Places):
                 return value
             if inner.info.records != 1 or len(inner.shape) != 2:
                 run.refuse("the transpose of a private array requires a matrix with one row per record")
-            if isinstance(value, Array):
-                value.shared = True
             return Array(Transposed(inner), shared=True)
         if isinstance(inner, Transposed):
             return Array(inner.base, shared=True)
@@ -441,7 +446,7 @@ class Containers(Places):
         """Return an outcome with few possible values as one of them, on a path of its own."""
         value = published(self.run, value) if _holds_noise(value) else value
         inner = content(value)
-        whole = self.run.whole.one_of(self.run, inner) if isinstance(inner, Public) else None
+        whole = self.run.whole.one_of(self.run, inner)
         if whole is not None:
             return whole
         return int(inner) if isinstance(inner, np.int64) else value

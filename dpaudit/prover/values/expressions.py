@@ -24,6 +24,7 @@ from dpaudit.prover.values.scopes import (
     Lazy,
     Scope,
     is_key,
+    scope_inside,
 )
 from dpaudit.prover.values.sources import Source
 from dpaudit.prover.values.texts import has_text, text_compared
@@ -57,10 +58,7 @@ class Expressions(Branches):
         return self._parts(node.elts, scope)
 
     def _of_Set(self, node: ast.Set, scope: Scope) -> Any:
-        items = self._parts(node.elts, scope)
-        if not all(is_key(item) for item in items):
-            self.run.refuse("the items of a set must be plain numbers or text")
-        return set(items)
+        return self._builtin_set(self._parts(node.elts, scope))
 
     def _of_Dict(self, node: ast.Dict, scope: Scope) -> Any:
         found: dict[Any, Any] = {}
@@ -175,10 +173,7 @@ class Expressions(Branches):
         return [self._finished(item) for item in self._comprehended(node.generators, [node.elt], scope)]
 
     def _of_SetComp(self, node: ast.SetComp, scope: Scope) -> Any:
-        items = list(self._comprehended(node.generators, [node.elt], scope))
-        if not all(is_key(item) for item in items):
-            self.run.refuse("the items of a set must be plain numbers or text")
-        return set(items)
+        return self._builtin_set(list(self._comprehended(node.generators, [node.elt], scope)))
 
     def _of_DictComp(self, node: ast.DictComp, scope: Scope) -> Any:
         found = {}
@@ -226,17 +221,12 @@ class Expressions(Branches):
         options: dict[str, Any] = {}
         for keyword in node.keywords:
             value = self.evaluate(keyword.value, scope)
-            if keyword.arg is None:
-                more = content(value)
-                if not isinstance(more, dict) or not all(isinstance(key, str) for key in more):
-                    self.run.refuse("** in a call requires a dict with string keys")
-                if set(options) & set(more):
-                    self._raises(TypeError("an argument is given twice"))
-                options |= more
-            elif keyword.arg in options:
+            more = content(value) if keyword.arg is None else {keyword.arg: value}
+            if not isinstance(more, dict) or not all(isinstance(key, str) for key in more):
+                self.run.refuse("** in a call requires a dict with string keys")
+            if set(options) & set(more):
                 self._raises(TypeError("an argument is given twice"))
-            else:
-                options[keyword.arg] = value
+            options |= more
         return arguments, options
 
     def _parts(self, nodes: Sequence[ast.expr], scope: Scope) -> list[Any]:
@@ -284,8 +274,7 @@ class Expressions(Branches):
         self, generators: Sequence[ast.comprehension], results: Sequence[ast.expr], scope: Scope
     ) -> Iterator[Any]:
         """Yield the values of a comprehension. As in Python, its first iterable is evaluated at once."""
-        names = {n.id for g in generators for n in ast.walk(g.target) if isinstance(n, ast.Name)}
-        inner = Scope({}, frozenset(names), scope, scope.function)
+        inner = scope_inside(scope, *(generator.target for generator in generators))
         first = self.evaluate(generators[0].iter, scope)
 
         def turn(level: int, items: Any) -> Iterator[Any]:

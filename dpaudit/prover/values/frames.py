@@ -55,11 +55,11 @@ SERIES_METHODS = (
 FRAME_METHODS = ("groupby", "to_numpy")
 #: Parameters of the supported methods, without those that are not modelled.
 SIGNATURES = {
-    "clip": "lower=None, upper=None",
-    "astype": "dtype",
-    "between": "left, right",
-    "groupby": "by",
-    "reindex": "index, *, fill_value=None",
+    "clip": inspect.signature(lambda lower=None, upper=None: None),
+    "astype": inspect.signature(lambda dtype: None),
+    "between": inspect.signature(lambda left, right: None),
+    "groupby": inspect.signature(lambda by: None),
+    "reindex": inspect.signature(lambda index, *, fill_value=None: None),
 }
 
 
@@ -136,11 +136,9 @@ def frame_method(run: Run, value: Any, name: str, arguments: list[Any], options:
     """Call a method of a frame, a Series or groups."""
     inner = content(value)
     try:
-        spec = inspect.signature(eval(f"lambda {SIGNATURES.get(name, '')}: None"))  # literals of this module
-        given = list(spec.bind(*arguments, **options).arguments.items())
+        named = SIGNATURES.get(name, inspect.Signature()).bind(*arguments, **options).arguments
     except TypeError as error:
         run.refuse(f"{name}() of a pandas object: {error} (other arguments are not supported)")
-    named = dict(given)
     if isinstance(inner, PerKey):
         return _reindexed(run, inner, named)
     if isinstance(inner, Grouped):

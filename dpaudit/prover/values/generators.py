@@ -10,13 +10,12 @@ from __future__ import annotations
 import ast
 import copy
 from collections.abc import Generator, Iterator, Sequence
-from functools import cache
 from typing import Any
 
 from dpaudit.prover.values.exceptions import Exceptions
 from dpaudit.prover.values.operations import content, truth
 from dpaudit.prover.values.run import ProgramRaisedError
-from dpaudit.prover.values.scopes import MAX_DEPTH, Lazy, Left, Raised, Running, Scope
+from dpaudit.prover.values.scopes import MAX_DEPTH, Lazy, Left, Raised, Running, Scope, yields
 
 __all__ = ["Finished", "Generators"]
 
@@ -36,16 +35,6 @@ class Held(ast.expr):
     """An expression that is already evaluated."""
 
     value: Any
-
-
-@cache
-def _yields(node: ast.AST) -> bool:
-    """Return whether a statement or an expression holds a yield of its own function."""
-    if isinstance(node, ast.Yield | ast.YieldFrom):
-        return True
-    if isinstance(node, ast.FunctionDef | ast.Lambda):
-        return False
-    return any(_yields(part) for part in ast.iter_child_nodes(node))
 
 
 #: Expressions whose parts Python evaluates from left to right, each exactly once.
@@ -166,7 +155,7 @@ class Generators(Exceptions):
 
     def _value(self, node: ast.expr, scope: Scope) -> Steps:
         """Evaluate an expression that may hold ``yield``."""
-        if not _yields(node):
+        if not yields(node):
             return self.evaluate(node, scope)
         if isinstance(node, ast.Yield):
             value = None if node.value is None else (yield from self._value(node.value, scope))
@@ -229,7 +218,7 @@ class Generators(Exceptions):
 
     def _steps(self, statements: Sequence[ast.stmt], scope: Scope) -> Steps:
         for statement in statements:
-            if not _yields(statement):
+            if not yields(statement):
                 self.block([statement], scope)
                 continue
             self.run.tick()
@@ -308,7 +297,7 @@ class Generators(Exceptions):
         self._close_all(node.finalbody, scope)
 
     def _handled(self, handler: ast.ExceptHandler, raised: Raised, scope: Scope) -> Steps:
-        if any(_yields(statement) for statement in handler.body):
+        if any(yields(statement) for statement in handler.body):
             self.run.refuse("yield is not supported in a handler")
         if handler.name is not None:
             self._store(handler.name, raised, scope)

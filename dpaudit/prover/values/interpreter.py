@@ -192,9 +192,8 @@ class Interpreter(OpaqueCalls):
             self._at(statement, scope)
             handler = getattr(self, f"_do_{type(statement).__name__}", None)
             if handler is None:
-                self.run.refuse(
-                    f"{_STATEMENTS.get(type(statement), type(statement).__name__ + ' is not supported')}"
-                )
+                kind = type(statement)
+                self.run.refuse(_STATEMENTS.get(kind, f"{kind.__name__} is not supported"))
             handler(statement, scope)
 
     def _do_Pass(self, node: ast.Pass, scope: Scope) -> None:

@@ -47,8 +47,7 @@ def is_private(value: Any) -> bool:
 
 def as_condition(run: Run, value: Any) -> Private:
     """Return the truth of a private number as a private Boolean."""
-    inner = content(value)
-    private = inner.private if isinstance(inner, Joined) else inner
+    private: Private = content(unwrap_joined(value))
     if private.info.kind == "b":
         return private
     return run.step("ne", [private, 0])

@@ -160,7 +160,7 @@ def _by_public(run: Run, a: Any, b: Any, x: Any, y: Any) -> Any:
     left = isinstance(y, Private)  # the public matrix is the left operand
     private, other = (y, x) if left else (x, y)
     if isinstance(other, Public):
-        return _by_outcome(run, a, b, private, other, left)
+        return _by_outcome(run, private, other, left)
     if np.ndim(other) not in (1, 2) or len(private.shape) > 2:
         run.refuse("matrix products of arrays with more than two axes are not supported")
     info, matrix = private.info, np.asarray(other)
@@ -205,7 +205,7 @@ def _one_by_outcome(run: Run, a: Any, b: Any, x: Any, y: Any) -> Any:
     return run.verify(run.value(found), operator.matmul, a, b)
 
 
-def _by_outcome(run: Run, a: Any, b: Any, private: Private, other: Public, left: bool) -> Any:
+def _by_outcome(run: Run, private: Private, other: Public, left: bool) -> Any:
     info = private.info
     known = other.shape is not None and len(other.shape) == 1 and not left
     if (
@@ -273,9 +273,10 @@ def index(run: Run, value: Any, key: Any) -> Any:
 
 
 def _whole(run: Run, inner: Any, key: Any) -> Any:
-    """Return a slice with its released ends as integers, if their values are known to be few.
+    """Return a released position, or the released ends of a slice, as integers with few possible values.
 
-    So is a position in a private array, unless an entry at an outcome with a ``count`` has a rule of its own.
+    Other keys are returned unchanged. An entry of a private array at an outcome with a ``count`` has a rule
+    of its own.
     """
     place = content(key)
     if isinstance(place, Public) and place.kind != "b" and place.shape == ():
@@ -287,12 +288,9 @@ def _whole(run: Run, inner: Any, key: Any) -> Any:
         return key if whole is None else whole
     if not isinstance(key, slice):
         return key
-    ends = []
-    for end in (key.start, key.stop, key.step):
-        inner = content(end)
-        whole = run.whole.one_of(run, inner) if isinstance(inner, Public) else None
-        ends.append(end if whole is None else whole)
-    return slice(*ends)
+    ends = (key.start, key.stop, key.step)
+    found = [run.whole.one_of(run, content(end)) for end in ends]
+    return slice(*(end if one is None else one for end, one in zip(ends, found, strict=True)))
 
 
 def _getitem(array: Any, key: Any) -> Any:

@@ -104,6 +104,9 @@ __all__ = [
     "where_rule",
 ]
 
+#: Noise of scores of which the position of the largest may be released alone.
+NOISE_OF_SCORES = ("laplace", "exponential", "gumbel", "gaussian")
+
 
 def elementwise_rule(op: str) -> Rule:
     """Return a rule that applies one step to every entry."""
@@ -287,13 +290,7 @@ def reduction_rule(op: str) -> Rule:
             return of_filter_rule(run, op, inner, axis, keepdims)
         value = run.lift(a)
         axes = axes_rule(run, value.info, axis)
-        if (
-            op != "sum"
-            and value.info.records
-            and 0 in axes
-            and run.s.length_is_private
-            and op in ("max", "min")
-        ):
+        if op in ("max", "min") and value.info.records and 0 in axes and run.s.length_is_private:
             run.refuse(f"{op}() requires nonempty data, but there may be no records")
         return kept_rule(run, value, run.step(op, [value], {"axes": axes}), axes, keepdims)
 
@@ -797,7 +794,7 @@ def noisy_place_rule(run: Run, noisy: Noisy, largest: bool, axis: Any) -> Any:
     if (
         not alone
         or not isinstance(noisy.shape[0], int)
-        or noisy.terms[0][1].distribution not in ("laplace", "exponential", "gumbel", "gaussian")
+        or noisy.terms[0][1].distribution not in NOISE_OF_SCORES
     ):
         released = published(run, Array(noisy))
         return call_accepted(
@@ -819,14 +816,8 @@ def argsort_rule(run: Run, a: Any) -> Any:
         or len(inner.shape) != 1
     ):
         run.refuse("np.argsort requires a vector of unreleased scores with exactly one noise draw")
-    if inner.terms[0][1].distribution not in (
-        "laplace",
-        "exponential",
-        "gumbel",
-        "gaussian",
-    ) or not isinstance(content(inner.base), Private):
-        return call_accepted(run, ACCEPTED[id(np.argsort)], [published(run, a)], {})
-    if not run.picks:
+    has_rule = inner.terms[0][1].distribution in NOISE_OF_SCORES and isinstance(content(inner.base), Private)
+    if not (has_rule and run.picks):
         return call_accepted(run, ACCEPTED[id(np.argsort)], [published(run, a)], {})
     return Array(Ranked(inner))
 

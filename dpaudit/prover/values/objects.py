@@ -57,6 +57,13 @@ def _function_of(meta: Any) -> FunctionType | None:
     return meta if type(meta) is FunctionType else None
 
 
+def _bases(real: type, after: type | None) -> list[type]:
+    """Return the bases with behaviour in resolution order, or those of them that follow ``after``."""
+    order = list(real.__mro__)
+    order = order if after is None else order[order.index(after) + 1 :]
+    return [base for base in order if base not in PLAIN_BASES]
+
+
 def _is_generated(function: Any, cls: type) -> bool:
     """Return whether ``function`` is the ``__init__`` that the decorator of a dataclass generates.
 
@@ -152,14 +159,9 @@ class Objects(Iterators):
 
     # Attributes.
 
-    def _meta(self, real: type, name: str, *, after: type | None = None) -> tuple[type | None, Any]:
-        order = list(real.__mro__)
-        for base in order[order.index(after) + 1 :] if after is not None else order:
-            if base in PLAIN_BASES:
-                continue
-            if name in vars(base):
-                return base, vars(base)[name]
-        return None, ABSENT
+    def _meta(self, real: type, name: str, *, after: type | None = None) -> Any:
+        """Return what a class holds under a name, or ABSENT."""
+        return next((vars(base)[name] for base in _bases(real, after) if name in vars(base)), ABSENT)
 
     def _followed(self, real: Any, name: str) -> Function:
         if type(real) is not FunctionType:
@@ -172,13 +174,13 @@ class Objects(Iterators):
     def object_attribute(self, value: Any, name: str) -> Any:
         """Return an attribute of an instance, a class or ``super()``."""
         if isinstance(value, Super):
-            _, meta = self._meta(value.instance.cls.real, name, after=value.cls)
+            meta = self._meta(value.instance.cls.real, name, after=value.cls)
             return self._bound(value.instance, name, meta)
         if isinstance(value, Class):
             return self._of_class(value, name)
         if not isinstance(value, Instance):
             return self.run.refuse(f"the attribute {name!r} of a method is not supported")
-        _, meta = self._meta(value.cls.real, name)
+        meta = self._meta(value.cls.real, name)
         self._require_own_name(meta, name)
         if type(meta) is property:
             return self.call_function(self._followed(meta.fget, name), [value], {})
@@ -205,7 +207,7 @@ class Objects(Iterators):
         if name in value.fields or value.outside is None:
             return value.fields.get(name, ABSENT)
         found = ABSENT
-        _, meta = self._meta(value.cls.real, name)
+        meta = self._meta(value.cls.real, name)
         if isinstance(meta, MemberDescriptorType):
             try:
                 found = meta.__get__(value.outside)
@@ -233,7 +235,7 @@ class Objects(Iterators):
         return self._of_meta(value.cls, name, meta)
 
     def _of_class(self, value: Class, name: str) -> Any:
-        _, meta = self._meta(value.real, name)
+        meta = self._meta(value.real, name)
         if type(meta) is FunctionType:
             return self._followed(meta, name)
         return self._of_meta(value, name, meta)
@@ -278,9 +280,9 @@ class Objects(Iterators):
         if isinstance(content(value), Lazy):
             self.run.refuse("an iterator is stored in an attribute (use a list)")
         real = target.cls.real
-        if self._meta(real, "__setattr__")[1] is not ABSENT:
+        if self._meta(real, "__setattr__") is not ABSENT:
             self.run.refuse(f"an attribute of the frozen {real.__qualname__} is assigned, which raises")
-        _, meta = self._meta(real, name)
+        meta = self._meta(real, name)
         self._require_own_name(meta, name)
         if type(meta) is property:
             if meta.fset is None:
@@ -309,7 +311,7 @@ class Objects(Iterators):
     ) -> Any:
         if not isinstance(value, Instance):
             self.run.refuse(f"a {type(value).__name__.lower()} has no {name}")
-        _, meta = self._meta(value.cls.real, name)
+        meta = self._meta(value.cls.real, name)
         if type(meta) is not FunctionType:
             self.run.refuse(f"{value.cls.real.__qualname__} has no method {name}")
         return self.call_function(self._followed(meta, name), [value, *arguments], options or {})
@@ -327,10 +329,9 @@ class Objects(Iterators):
     ) -> None:
         """Run the ``__init__`` of a class, or the one that follows ``after`` in the resolution order."""
         real = made.cls.real
-        order = list(real.__mro__)
-        for base in order[order.index(after) + 1 :] if after is not None else order:
+        for base in _bases(real, after):
             found = vars(base).get("__init__", ABSENT)
-            if base in PLAIN_BASES or found is ABSENT:
+            if found is ABSENT:
                 continue
             if getattr(found, "__module__", "") == "typing" and base.__dict__.get("_is_protocol"):
                 if found is not getattr(typing, "_no_init_or_replace_init", None):
@@ -370,7 +371,7 @@ class Objects(Iterators):
                 self._raises(TypeError(f"{base.__qualname__}() misses the argument {f.name!r}"))
             else:
                 found = self.enter(f.default, what)
-            _, meta = self._meta(made.cls.real, f.name)
+            meta = self._meta(made.cls.real, f.name)
             self._require_own_name(meta, f.name)
             if type(meta) is property or (
                 not isinstance(meta, MemberDescriptorType) and hasattr(type(meta), "__set__")
@@ -426,15 +427,11 @@ class Objects(Iterators):
     def is_instance(self, value: Any, kinds: list[Any]) -> bool:
         """Return whether an instance has one of these types, or whether a value has one of these classes."""
         classes = [kind.real for kind in kinds if isinstance(kind, Class)]
-        if not isinstance(value, Instance):
-            if any(type(real) is not type for real in classes):
-                self.run.refuse("isinstance() with an abstract class or a protocol is not supported")
-            return False
-        others = [kind for kind in kinds if not isinstance(kind, Class)]
-        if not all(isinstance(kind, Named | Accepted) for kind in others):
-            self.run.refuse("isinstance() requires types that the prover knows")
-        if any(real in value.cls.real.__mro__ for real in classes):
-            return True
+        if isinstance(value, Instance):
+            if not all(isinstance(kind, Class | Named | Accepted) for kind in kinds):
+                self.run.refuse("isinstance() requires types that the prover knows")
+            if any(real in value.cls.real.__mro__ for real in classes):
+                return True
         if any(type(real) is not type for real in classes):
             self.run.refuse("isinstance() with an abstract class or a protocol is not supported")
         return False

@@ -43,7 +43,16 @@ from dpaudit.prover.values.functions import ACCEPTED, Accepted
 from dpaudit.prover.values.generators import Generators
 from dpaudit.prover.values.operations import content, published, symbols_in
 from dpaudit.prover.values.run import NotFollowedError, Run
-from dpaudit.prover.values.scopes import Bound, Class, Function, Instance, Method, Scope, assigned_names
+from dpaudit.prover.values.scopes import (
+    Bound,
+    Class,
+    Function,
+    Instance,
+    Method,
+    Scope,
+    assigned_names,
+    names_in,
+)
 from dpaudit.prover.values.sources import source_of
 from dpaudit.prover.values.values import MISSING, Draw, Named, Noisy, Public, Symbol
 
@@ -154,7 +163,7 @@ class _Reader:
         local = set(given) | assigned_names(node)[0]
         parts = [part for statement in node.body for part in _walk(statement)]
         for target in [part.target for part in parts if isinstance(part, ast.comprehension)]:
-            names = {one.id for one in ast.walk(target) if isinstance(one, ast.Name)}
+            names = names_in(target)
             if any(self._global(one, real) is not MISSING for one in names - local):
                 self._refuse(f"{name} uses the name of a global value in a comprehension")
             local |= names

@@ -31,7 +31,7 @@ from dpaudit.kernel.values.check import (
     path_costs,
 )
 from dpaudit.kernel.values.claim import ASSUMED, ROUNDING
-from dpaudit.kernel.values.costs import guarantees
+from dpaudit.kernel.values.costs import Cost, guarantees
 from dpaudit.kernel.values.info import RefusedStepError, Setting
 from dpaudit.kernel.values.polynomials import Poly
 from dpaudit.kernel.values.views import read_view
@@ -340,9 +340,9 @@ class _Attempt:
         hides = any(node[0] == "draw" for node in certificate["tree"])
         if not hides or not isinstance(self.claim, ApproxDP) or time.monotonic() > self.until:
             return None
-        kept = {key: value for key, value in certificate.items() if key != "groups"}
+        kept = {key: value for key, value in certificate.items() if key != "groups"} | {"exact": True}
         try:
-            return self._judged(check({**kept, "exact": True}), {**kept, "exact": True}, scope)
+            return self._judged(check(kept), kept, scope)
         except ValuesProofError:
             return None
 
@@ -353,15 +353,19 @@ class _Attempt:
         """
         if not self.may_defer or not _branches_on_outcome(path.events):
             return
-        record = self.record
-        tables = {"draws": record.draws, "releases": record.releases, "channels": record.channels}
         try:
-            costs = path_costs(self.s, self.record.infos, path.events, tables)
+            costs = self._costs(path)
         except RefusedStepError:  # ``check`` reports it later
             return
         bound, _ = bound_of(concluded(costs, 1), self.claim)
         if bound is not None and self.claim.bound is not None and bound > self.claim.bound * (1 + ROUNDING):
             raise _TooExpensiveError("the first path alone costs more than the claim")
+
+    def _costs(self, path: Path) -> list[Cost]:
+        """Return the costs of the releases and sessions of a path."""
+        record = self.record
+        tables = {"draws": record.draws, "releases": record.releases, "channels": record.channels}
+        return path_costs(self.s, record.infos, path.events, tables)
 
     def _once(self, walk: Walk) -> None:
         sys.settrace(None)
@@ -503,13 +507,8 @@ class _Attempt:
 
     def _releases_gaussian(self, explored: Explored) -> bool:
         """Return whether a path has a Gaussian release. Then each path must be a cell of its own."""
-        tables = {"draws": self.record.draws, "releases": self.record.releases}
         try:
-            return any(
-                cost.rho or cost.mechanisms
-                for path in explored.paths
-                for cost in path_costs(self.s, self.record.infos, path.events, tables)
-            )
+            return any(cost.rho or cost.mechanisms for path in explored.paths for cost in self._costs(path))
         except RefusedStepError:  # ``check`` reports it later
             return False
 

@@ -17,7 +17,7 @@ from dpaudit.core.harness import installed_folders, is_harness_file
 from dpaudit.core.views import PUBLIC, SERVER
 from dpaudit.kernel.values.elementwise import whole_limit
 from dpaudit.kernel.values.expressions import polynomial
-from dpaudit.kernel.values.polynomials import Poly, upper_root
+from dpaudit.kernel.values.polynomials import upper_root
 from dpaudit.kernel.values.tables import MAX_ROWS
 from dpaudit.prover.values.amplification import Subsample, subsampled_sum
 from dpaudit.prover.values.audiences import audience_of
@@ -38,7 +38,6 @@ from dpaudit.prover.values.tabulated import Tabulated, tabulated_outcome
 from dpaudit.prover.values.values import (
     Array,
     Choice,
-    Draw,
     Entries,
     Filtered,
     Generator,
@@ -58,6 +57,7 @@ __all__ = [
     "call_coins",
     "call_generator",
     "distribution_of",
+    "generator_of",
     "make_constant",
     "make_distribution",
     "make_family",
@@ -142,6 +142,11 @@ class Distribution(Symbol):
     distribution: str
     scale: Any
     real: Any = None
+
+    def equals(self, other: Distribution) -> bool:
+        """Return whether both are the same distribution with the same constant parameters."""
+        mine, others = self.real, other.real
+        return mine is not None and type(mine) is type(others) and mine.parameters() == others.parameters()
 
 
 @dataclass(frozen=True, eq=False)
@@ -477,7 +482,7 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
     if isinstance(distribution, Selection | Moved | Wrapped | Tabulated | Subsample) and name == "observe":
         if run.generator is not None:  # a run on real data draws real numbers
             observe, people = run.generator.observe, given["to"]
-            return run.plain(lambda: observe(_built(distribution), site=given["site"], to=people))
+            return run.plain(lambda: observe(distribution_of(distribution), site=given["site"], to=people))
         if isinstance(distribution, Selection):
             return _select(run, distribution)
         if isinstance(distribution, Moved):
@@ -564,20 +569,6 @@ def modulo(run: Run, found: Any, modulus: int) -> Any:
     return run.verify(binary(run, "mod", found, modulus), operator.mod, found, modulus)
 
 
-def _built(distribution: Any) -> Any:
-    """Return the real distribution of a run on real data."""
-    if isinstance(distribution, Selection):
-        return distributions.NoisyArgmax(
-            real_argument(distribution.scores), distribution_of(distribution.noise)
-        )
-    if isinstance(distribution, Moved):
-        return distribution_of(distribution.noise).shift(real_argument(distribution.offset))
-    if isinstance(distribution, Wrapped):
-        noise, offset = distribution_of(distribution.noise), real_argument(distribution.offset)
-        return distributions.WrappedMod(noise, modulus=distribution.modulus, offset=offset)
-    return distribution.real()
-
-
 def _coin(run: Run, distribution: Distribution, name: str) -> Any:
     """Draw a Bernoulli coin. A hidden coin is treated as public, which only enlarges the output."""
     if name == "release":
@@ -616,8 +607,19 @@ def _hidden_coin(run: Run, chance: Private, uniforms: list[float]) -> Private:
     return run.step("hidden_draw", [chance], params, samples)
 
 
-def distribution_of(distribution: Distribution) -> Any:
-    """Return the real distribution, to draw real numbers from."""
+def distribution_of(distribution: Any) -> Any:
+    """Return the distribution itself, to draw real numbers from."""
+    if isinstance(distribution, Selection):
+        return distributions.NoisyArgmax(
+            real_argument(distribution.scores), distribution_of(distribution.noise)
+        )
+    if isinstance(distribution, Moved):
+        return distribution_of(distribution.noise).shift(real_argument(distribution.offset))
+    if isinstance(distribution, Wrapped):
+        noise, offset = distribution_of(distribution.noise), real_argument(distribution.offset)
+        return distributions.WrappedMod(noise, modulus=distribution.modulus, offset=offset)
+    if isinstance(distribution, Tabulated | Subsample):
+        return distribution.real()
     if distribution.real is not None:
         return distribution.real
     real = next(one for one, name in DISTRIBUTIONS.items() if name == distribution.distribution)
@@ -633,6 +635,3 @@ def generator_of(run: Run, arguments: list[Any], options: dict[str, Any]) -> Gen
     if arguments or options:
         run.refuse("the generator has a fixed seed, so its noise is not secret")
     return Generator()
-
-
-__all__ += ["Draw", "Poly", "generator_of"]

@@ -25,7 +25,7 @@ from dpaudit.prover.values.matrices import extent_value, index, shape_value
 from dpaudit.prover.values.operations import binary, content, is_plain, shape_of, truth, unary
 from dpaudit.prover.values.run import exact
 from dpaudit.prover.values.samples import apply
-from dpaudit.prover.values.scopes import OPERATORS, Scope
+from dpaudit.prover.values.scopes import OPERATORS, Scope, names_in, scope_inside
 from dpaudit.prover.values.texts import has_text, text_compared, text_length, text_lookup, text_method
 from dpaudit.prover.values.values import MISSING, Array, Listed, Named, Private, Public, Symbol, Text, Texts
 
@@ -59,15 +59,8 @@ class Gone(Symbol):
 def follows_loop(interpreter: Interpreter, node: ast.For, items: Any, scope: Scope) -> bool:
     """Run a loop over records as sums of columns, and return whether it has this form."""
     column = _column(items)
-    if column is None or node.orelse:
+    if column is None or node.orelse or _is_unrolled(interpreter, node, column):
         return False
-    fixed = isinstance(column.shape[0], int) and not interpreter.run.s.length_is_private
-    if (
-        fixed
-        and column.info.kind != "t"
-        and not any(isinstance(part, ast.If | ast.IfExp) for part in ast.walk(node))
-    ):
-        return False  # the loop is unrolled
     try:
         loop = Loop(interpreter, node, column, scope)
         totals = loop.totals()
@@ -103,19 +96,10 @@ def follows_sum(interpreter: Interpreter, call: ast.Call, scope: Scope) -> Any:
     for test in reversed(part.ifs):
         body = [ast.If(test, body, [])]
     loop = ast.fix_missing_locations(ast.copy_location(ast.For(part.target, part.iter, body, []), call))
-    if column is None:
+    if column is None or _is_unrolled(interpreter, loop, column):
         return None
-    fixed = isinstance(column.shape[0], int) and not interpreter.run.s.length_is_private
-    if (
-        fixed
-        and column.info.kind != "t"
-        and not any(isinstance(n, ast.If | ast.IfExp) for n in ast.walk(loop))
-    ):
-        return None
-    names = {n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)}
-    inner = Scope({}, frozenset(names), scope, scope.function)
     try:
-        return Loop(interpreter, loop, column, inner).totals().get(TOTAL, 0)
+        return Loop(interpreter, loop, column, scope_inside(scope, part.target)).totals().get(TOTAL, 0)
     except OtherFormError:
         return None
 
@@ -133,13 +117,18 @@ def follows_list(interpreter: Interpreter, node: ast.ListComp, scope: Scope) -> 
     loop = ast.For(
         part.target, part.iter, [ast.AugAssign(ast.Name(TOTAL, ast.Store()), ast.Add(), node.elt)], []
     )
-    names = {n.id for n in ast.walk(part.target) if isinstance(n, ast.Name)}
-    inner = Scope({}, frozenset(names), scope, scope.function)
     loop = ast.fix_missing_locations(ast.copy_location(loop, node))
     try:
-        return Loop(interpreter, loop, texts.column, inner).listed(node.elt)
+        return Loop(interpreter, loop, texts.column, scope_inside(scope, part.target)).listed(node.elt)
     except OtherFormError:
         return None
+
+
+def _is_unrolled(interpreter: Interpreter, loop: ast.For, column: Private) -> bool:
+    """Return whether the iterations are followed one by one: their number is known, and none branches."""
+    known = isinstance(column.shape[0], int) and not interpreter.run.s.length_is_private
+    branches = any(isinstance(part, ast.If | ast.IfExp) for part in ast.walk(loop))
+    return known and column.info.kind != "t" and not branches
 
 
 def _column(items: Any) -> Private | None:
@@ -166,8 +155,9 @@ class Loop:
         self.run = interpreter.run
         if not isinstance(node.target, ast.Name):
             raise OtherFormError
+        self.target = node.target.id
         #: Variables of one iteration, and running totals.
-        self.temporary = {node.target.id, *_assigned(node.body)}
+        self.temporary = {self.target, *_assigned(node.body)}
         self.summed = _stored(node.body) - self.temporary
         self.outer: dict[str, Any] = {}
         #: Whether the path decides on an outcome, whose sample value may disagree.
@@ -178,10 +168,9 @@ class Loop:
 
     def totals(self) -> dict[str, Any]:
         """Return what the loop adds to each running total."""
-        target = self.node.target.id  # type: ignore[attr-defined]
         text = self.column.info.kind == "t"
         first: Any = Text(self.column, None) if text else Array(self.column)
-        _, added = self.block(self.node.body, {target: first})
+        _, added = self.block(self.node.body, {self.target: first})
         found = {name: self.sum_of(value) for name, value in added.items()}
         self.verify(found)
         self.run.untyped = True
@@ -190,11 +179,10 @@ class Loop:
     def listed(self, element: ast.expr) -> Listed:
         """Return the list of an expression for each record, compared with the real list on samples."""
         self.listing = True
-        found = content(self.value(element, {self.node.target.id: Text(self.column, None)}))  # type: ignore[attr-defined]
+        found = content(self.value(element, {self.target: Text(self.column, None)}))
         if not isinstance(found, Private):
             raise OtherFormError
-        target: Any = ast.Name(self.node.target.id, ast.Store())  # type: ignore[attr-defined]
-        part = ast.comprehension(target, ast.Name(RECORDS, ast.Load()), [], 0)
+        part = ast.comprehension(self.node.target, ast.Name(RECORDS, ast.Load()), [], 0)
         tree = ast.Expression(ast.ListComp(element, [part]))
         code = compile(ast.fix_missing_locations(tree), "list", "eval")
         for side in self.run.worlds.sides if not self.forced else ():
@@ -408,7 +396,7 @@ class Loop:
         """Return the text of each record, or a constant from outside the loop, or None."""
         if isinstance(node, ast.Name) and node.id in names:
             return names[node.id] if isinstance(names[node.id], Text) else None
-        used = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+        used = names_in(node)
         if isinstance(node, ast.Call) and used & set(names):
             found = self.of_text(node, names)
             return found if isinstance(found, Text) else None
@@ -435,7 +423,7 @@ class Loop:
 
     def called(self, node: ast.Call, names: dict[str, Any]) -> Any:
         """Return a call of a function of single numbers."""
-        if any(n.id in names or n.id in self.summed for n in ast.walk(node.func) if isinstance(n, ast.Name)):
+        if names_in(node.func) & (set(names) | self.summed):
             raise OtherFormError
         if not isinstance(node.func, ast.Name | ast.Attribute):
             raise OtherFormError
@@ -514,10 +502,10 @@ def _require_statements(body: Sequence[ast.stmt]) -> None:
             raise OtherFormError
 
 
-def _assigned(body: Sequence[ast.stmt]) -> set[str]:
+def _assigned(body: Sequence[ast.stmt]) -> frozenset[str]:
     """Return the names that a body assigns, other than by ``+=``."""
-    targets = [t for s in body for n in ast.walk(s) if isinstance(n, ast.Assign) for t in n.targets]
-    return {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+    assigned = [n for s in body for n in ast.walk(s) if isinstance(n, ast.Assign)]
+    return names_in(*(target for one in assigned for target in one.targets))
 
 
 def _stored(body: Sequence[ast.stmt]) -> set[str]:

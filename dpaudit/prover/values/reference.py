@@ -88,12 +88,6 @@ def _norm(p: Any, a: Any) -> Any:
     return np.linalg.norm(a, ord=order, axis=a.ndim - 1, keepdims=p["keep"])
 
 
-def _pick(p: Any, a: Any, lead: int) -> Any:
-    flat = np.asarray(a).reshape(*np.shape(a)[:lead], -1)
-    found = flat[..., list(p["places"])].reshape(*np.shape(a)[:lead], *p["shape"])
-    return found if found.shape else found[()]
-
-
 def _bins(p: Any, a: Any) -> Any:
     edges = np.array([float(Fraction(text)) for text in p["edges"]])
     place = np.searchsorted(edges, a, side="right") - 1

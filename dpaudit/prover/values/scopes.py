@@ -55,6 +55,9 @@ __all__ = [
     "is_plain_tuple",
     "kind_of",
     "name_of",
+    "names_in",
+    "scope_inside",
+    "yields",
 ]
 
 MAX_DEPTH = 60
@@ -263,10 +266,20 @@ def assigned_names(node: Any) -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(local - free), frozenset(free)
 
 
+def names_in(*nodes: ast.AST) -> frozenset[str]:
+    """Return all names that occur in some syntax trees."""
+    return frozenset(part.id for node in nodes for part in ast.walk(node) if isinstance(part, ast.Name))
+
+
+def scope_inside(scope: Scope, *targets: ast.expr) -> Scope:
+    """Return the scope of a comprehension, whose targets are its local names."""
+    return Scope({}, names_in(*targets), scope, scope.function)
+
+
 @cache
-def has_yield(node: Any) -> bool:
-    """Return whether a function is a generator function."""
-    pending: list[Any] = list(node.body) if isinstance(node.body, list) else [node.body]
+def yields(node: ast.AST) -> bool:
+    """Return whether a statement or an expression holds a yield of its own function."""
+    pending = [node]
     while pending:
         part = pending.pop()
         if isinstance(part, ast.Yield | ast.YieldFrom):
@@ -274,6 +287,11 @@ def has_yield(node: Any) -> bool:
         if not isinstance(part, ast.FunctionDef | ast.Lambda):
             pending.extend(ast.iter_child_nodes(part))
     return False
+
+
+def has_yield(node: Any) -> bool:
+    """Return whether a function is a generator function."""
+    return any(map(yields, node.body if isinstance(node.body, list) else [node.body]))
 
 
 def name_of(value: Any) -> str:

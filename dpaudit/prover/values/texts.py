@@ -34,6 +34,11 @@ __all__ = [
 
 #: Methods of private texts. A plain text has them too, when the program runs on plain data.
 METHODS = ("count", *(name for name in TRUTHS if hasattr(str, name)), *CASES, "replace", *SHORTER)
+#: How many arguments a method takes, if not none.
+COUNTS = {
+    "count": (1,), "replace": (2,), "removeprefix": (1,), "removesuffix": (1,), "startswith": (1,),
+    "endswith": (1,), "strip": (0, 1), "lstrip": (0, 1), "rstrip": (0, 1),
+}  # fmt: skip
 #: Functions of the text in ``dpaudit.kernel.values.texts`` that are not methods of texts.
 OPERATORS: dict[str, Callable[..., Any]] = {
     "len": len,
@@ -68,17 +73,17 @@ def text_compared(run: Run, op: ast.cmpop, left: Any, right: Any) -> Any:
     negated = isinstance(op, ast.NotIn | ast.NotEq)
     if isinstance(op, ast.In | ast.NotIn):
         if type(x) is str and isinstance(y, Text):
-            return _step(run, y, "contains", [x], lambda t: (x in t) != negated, negated=negated)
+            return _step(run, y, "contains", [x], lambda t: x in t, negated=negated)
         if isinstance(x, Text) and type(y) is str:
-            return _step(run, x, "within", [y], lambda t: (t in y) != negated, negated=negated)
+            return _step(run, x, "within", [y], lambda t: t in y, negated=negated)
         if isinstance(x, Text) and type(y) in (list, tuple, set, frozenset, dict) and is_plain(list(y)):
             # A text differs from all constants of other types.
             kept = sorted({item for item in y if type(item) is str})
-            return _step(run, x, "among", kept, lambda t: (t in y) != negated, negated=negated)
+            return _step(run, x, "among", kept, lambda t: t in y, negated=negated)
     if isinstance(op, ast.Eq | ast.NotEq):
         text, other = (x, y) if isinstance(x, Text) else (y, x)
         if isinstance(text, Text) and type(other) is str:
-            return _step(run, text, "equals", [other], lambda t: (t == other) != negated, negated=negated)
+            return _step(run, text, "equals", [other], lambda t: t == other, negated=negated)
     return run.refuse(
         "a private text can only be compared by ==, != and in, with constant texts or a set of them"
     )
@@ -106,43 +111,39 @@ def text_lookup(run: Run, text: Text, table: dict[Any, Any], rest: Sequence[Any]
 
 def text_method(run: Run, text: Text, name: str, arguments: Sequence[Any], options: dict[str, Any]) -> Any:
     """Follow a method of a text with constant arguments."""
-    given = [content(one) for one in arguments]
-    if name in ("startswith", "endswith") and len(given) == 1 and type(given[0]) is tuple:
-        given = list(given[0])
-    fits = {"count": 1, "replace": 2, "removeprefix": 1, "removesuffix": 1}.get(name)
-    strips = name in ("strip", "lstrip", "rstrip")
-    if name in ("startswith", "endswith"):
-        fits = len(given) if len(arguments) == 1 else -1
-    elif strips:
-        fits = min(len(given), 1)
-    elif name in TRUTHS or name in CASES:
-        fits = 0
     if name not in METHODS:
         run.refuse(f"the method {name!r} of a private text is not supported")
-    if options or len(given) != fits or not all(type(one) is str for one in given):
+    plain = [content(one) for one in arguments]
+    several = name in ("startswith", "endswith") and len(plain) == 1 and type(plain[0]) is tuple
+    given = list(plain[0]) if several else plain
+    counts = COUNTS.get(name, (0,))
+    if options or len(plain) not in counts or not all(type(one) is str for one in given):
         run.refuse(f"the method {name!r} of a private text requires its usual, constant texts as arguments")
     if name in (*CASES, *SHORTER, "replace"):
         return Text(text.column, text.place, (*text.changes, (name, *given)))
-    plain = [content(one) for one in arguments]
     return _step(run, text, name, given, lambda t: getattr(t, name)(*plain))
 
 
 def _step(
     run: Run, text: Text, name: str, given: list[Any], real: Callable[[str], Any], *, negated: bool = False
 ) -> Any:
-    """Record a function of all texts, and return its value for this text."""
+    """Record a function of all texts, and return its value or its negation for this text."""
     params = {"function": name, "arguments": given, "changes": [list(one) for one in text.changes]}
     column = run.step("of_text", [text.column], params)
     if negated:
         column = run.step("not", [column])
+
+    def value(one: str) -> Any:
+        return not real(one) if negated else real(one)
+
     kind = column.info.kind
     if text.place is None:
         dtype: Any = KINDS[kind]
-        return run.verify(Array(column), lambda ts: np.array([real(t) for t in ts], dtype=dtype), text)
+        return run.verify(Array(column), lambda ts: np.array([value(t) for t in ts], dtype=dtype), text)
     entry = content(index(run, Array(column), text.place))
     found = run.step("cast", [entry], {"kind": kind, "python": True})
     run.record.entries[found.node] = (column.node, text.place)
-    return run.verify(found, real, text)
+    return run.verify(found, value, text)
 
 
 def _reference(params: dict[str, Any], column: Any) -> Any:

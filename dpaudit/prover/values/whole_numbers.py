@@ -8,6 +8,7 @@ outcome is no integer, Python raises, which ends the path after fewer releases.
 from __future__ import annotations
 
 import math
+import operator
 from fractions import Fraction
 from typing import Any
 
@@ -20,7 +21,7 @@ __all__ = ["ImpossiblePathError", "WholeNumbers"]
 MAX_VALUES = 64
 
 #: The smallest and the largest value, where they are known.
-Ends = tuple[int | None, int | None]
+Ends = tuple[Any, Any]
 
 #: Functions that return an integer near a number and keep the order of numbers.
 _ROUNDED: dict[str, Any] = {
@@ -36,7 +37,7 @@ _ROUNDED: dict[str, Any] = {
     "np.round": round,
 }
 
-_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+_OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 _TURNED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
@@ -79,7 +80,7 @@ class WholeNumbers:
         a, b = self.value(left), self.value(right)
         if a is None or b is None:
             return None
-        return {"lt": a < b, "le": a <= b, "gt": a > b, "ge": a >= b, "eq": a == b, "ne": a != b}[op]
+        return bool(getattr(operator, op)(a, b))
 
     def learn(self, expression: Any, holds: bool) -> None:
         """Remember the answer of a comparison with a known number.
@@ -90,7 +91,7 @@ class WholeNumbers:
         if found is None:
             return
         op, left, right = found
-        op = op if holds else {**_OPPOSITE, "eq": "ne", "ne": "eq"}[op]
+        op = op if holds else _OPPOSITE[op]
         for name, one, other in ((op, left, right), (_TURNED[op], right, left)):
             number = self.value(other)
             if number is not None and self.value(one) is None:
@@ -108,11 +109,14 @@ class WholeNumbers:
             self.low[text] = max(self.low.get(text, number), number)
             self.least[text] = max(self.least.get(text, least), least)
 
-    def one_of(self, run: Any, public: Public, *, ends: tuple[int, int] | None = None) -> int | None:
-        """Return an outcome as an integer, after a fork over its values, or None if they are not known.
+    def one_of(self, run: Any, public: Any, *, ends: tuple[int, int] | None = None) -> int | None:
+        """Return an outcome as an integer, after a fork over its values.
 
-        ``ends`` are the smallest and largest value at which the program continues here.
+        Return None if they are not known, and for a value that is no outcome. ``ends`` are the smallest and
+        largest value at which the program continues here.
         """
+        if not isinstance(public, Public):
+            return None
         if public.place is not None:
             expression, options = public.place
             place = self._chosen(run, expression, (0, len(options) - 1))
@@ -148,49 +152,33 @@ class WholeNumbers:
         self.known[text] = least + place
         return Fraction(least + place)
 
-    def _ends(self, expression: Any) -> Ends:
-        """Return bounds of an integer, from earlier answers and from its outermost operation."""
+    def _ends(self, expression: Any, *, whole: bool = True) -> Ends:
+        """Return bounds of a number, from earlier answers and from its outermost operation.
+
+        Without ``whole``, the number need not be an integer.
+        """
         value = self.value(expression)
         if value is not None:
-            return math.ceil(value), math.floor(value)
+            return (math.ceil(value), math.floor(value)) if whole else (value, value)
         text = text_of(expression)
-        found = self.least.get(text), self.most.get(text)
+        lows, highs = (self.least, self.most) if whole else (self.low, self.high)
+        found: Ends = lows.get(text), highs.get(text)
         rounded = self._rounded(expression)
         if rounded is not None:
-            nearer: Ends = _narrower(found, rounded)
-            return nearer
+            return _narrower(found, rounded)
         parts = _extremes(expression)
         if parts is None:
             return found
-        both: Ends = _narrower(found, _of_extreme(parts[0], [self._ends(part) for part in parts[1:]]))
-        return both
+        ends = [self._ends(part, whole=whole) for part in parts[1:]]
+        return _narrower(found, _of_extreme(parts[0], ends))
 
     def _rounded(self, expression: Any) -> Ends | None:
         """Return bounds of a number that is rounded, which keeps the order of numbers."""
         if expression[0] != "function" or len(expression) != 3 or expression[1] not in _ROUNDED:
             return None
         function = _ROUNDED[expression[1]]
-        low, high = self._reals(expression[2])
+        low, high = self._ends(expression[2], whole=False)
         return (None if low is None else function(low)), (None if high is None else function(high))
-
-    def _reals(self, expression: Any) -> tuple[Fraction | None, Fraction | None]:
-        """Return bounds of a number that need not be an integer."""
-        value = self.value(expression)
-        if value is not None:
-            return value, value
-        text = text_of(expression)
-        found = self.low.get(text), self.high.get(text)
-        rounded = self._rounded(expression)
-        if rounded is not None:
-            nearer: tuple[Fraction | None, Fraction | None] = _narrower(found, rounded)
-            return nearer
-        parts = _extremes(expression)
-        if parts is None:
-            return found
-        both: tuple[Fraction | None, Fraction | None] = _narrower(
-            found, _of_extreme(parts[0], [self._reals(part) for part in parts[1:]])
-        )
-        return both
 
     def _of_parts(self, run: Any, expression: Any) -> Fraction | None:
         """Fork over the parts of a sum, difference or product."""
@@ -205,7 +193,7 @@ class WholeNumbers:
         return value
 
 
-def _narrower(left: Any, right: Any) -> Any:
+def _narrower(left: Ends, right: Ends) -> Ends:
     lows = [end for end in (left[0], right[0]) if end is not None]
     highs = [end for end in (left[1], right[1]) if end is not None]
     return max(lows, default=None), min(highs, default=None)
@@ -219,7 +207,7 @@ def _extremes(expression: Any) -> Any:
     return expression if expression[0] in ("maximum", "minimum") else None
 
 
-def _of_extreme(kind: str, parts: Any) -> Any:
+def _of_extreme(kind: str, parts: list[Ends]) -> Ends:
     """Return bounds of the largest or the smallest of several numbers from their bounds."""
     below, above = zip(*parts, strict=True)
     known = [[end for end in side if end is not None] for side in (below, above)]

@@ -789,6 +789,27 @@ def test_an_iterator_goes_on_where_a_loop_left_it() -> None:
     assert proof.bound == Fraction(11, 10)
 
 
+def hidden_flags(coins: Any, data: Any) -> int:
+    level = 1 + coins.draw(Laplace(scale=4), site="level")
+    for place, count in enumerate(data.sum(axis=0)):
+        if count + coins.draw(Laplace(scale=8), site="count") > level:
+            return place
+    return 12
+
+
+def session_and_hidden_flags(coins: Any, data: Any) -> Any:
+    session = coins.channel(OPEN, site="flag")
+    return session.ask(data[:, 0].sum()), hidden_flags(coins, data)
+
+
+def test_a_session_beside_hidden_noise_costs_the_sum() -> None:
+    """The hidden noise is independent of the noise of the session."""
+    parts = [prove_values(hidden_flags, PureDP(epsilon="1/2"), data=TWELVE)]
+    parts += [prove_values(session_and_hidden_flags, PureDP(epsilon=e), data=TWELVE) for e in ("3/4", "5/8")]
+    assert [proof.verdict for proof in parts] == ["verified", "verified", "inconclusive"]
+    assert [proof.bound for proof in parts] == [Fraction(1, 2), Fraction(3, 4), Fraction(3, 4)]
+
+
 def written(noise: str, k: int | None, again: bool) -> dict[str, Any]:
     return {
         "kernel": "above-threshold",
