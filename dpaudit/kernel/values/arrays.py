@@ -27,7 +27,7 @@ from dpaudit.kernel.values.info import (
     union,
     whole,
 )
-from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, times, total, upper_root
+from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, product_of, times, total, upper_root
 from dpaudit.kernel.values.texts import text_column
 
 __all__ = ["ARRAYS"]
@@ -93,7 +93,7 @@ def data(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
 def constant(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
     """Bound a constant by its entries."""
     values = Constants.read(p["values"])
-    need(_product(p["shape"]) == len(values.numerators), "a constant must have one value for each entry")
+    need(product_of(p["shape"]) == len(values.numerators), "a constant must have one value for each entry")
     return Info(
         shape=tuple(p["shape"]),
         kind=p["kind"],
@@ -195,7 +195,7 @@ def _sum(s: Setting, i: Info, axes: tuple[int, ...]) -> Info:
     rest = tuple(axis for axis in axes if axis >= i.records)
     if rest:  # first sum within the rows
         i = _sum_inside(s, i, rest, tuple(n for place, n in enumerate(i.shape) if place not in rest))
-    n = _product(i.shape[axis] for axis in over)
+    n = product_of(i.shape[axis] for axis in over)
     if len(over) < i.records:  # blocks of records: the changed record affects one remaining entry
         need(
             not s.length_is_private and s.group == 1,
@@ -241,13 +241,6 @@ def _sum(s: Setting, i: Info, axes: tuple[int, ...]) -> Info:
     return fit(s, changed)
 
 
-def _product(extents: Any) -> Poly:
-    found = ONE
-    for extent in extents:
-        found = found * Poly.of(extent)
-    return found
-
-
 def _scaled(n: Poly, bound: Bound) -> Bound:
     """Return n times a bound of any sign."""
     return None if bound is None else n * bound
@@ -255,7 +248,7 @@ def _scaled(n: Poly, bound: Bound) -> Bound:
 
 def _sum_inside(s: Setting, i: Info, axes: tuple[int, ...], shape: tuple[int | Poly, ...]) -> Info:
     """Bound sums within rows or arrays: |sum|_1 <= |.|_1, and |sum|_2^2 <= m |.|_2^2 (Cauchy-Schwarz)."""
-    m = _product(i.shape[axis] for axis in axes)
+    m = product_of(i.shape[axis] for axis in axes)
     kind = "f" if i.kind == "f" else "i"
     low, high = _scaled(m, i.low), _scaled(m, i.high)
     if nonnegative(s, i):
@@ -284,7 +277,7 @@ def extreme(op: str) -> Rule:
         [i] = infos
         axes = tuple(p["axes"])
         need(all(type(a) is int and 0 <= a < len(i.shape) for a in axes), "axis is out of range or repeated")
-        m = _product(i.shape[axis] for axis in axes)
+        m = product_of(i.shape[axis] for axis in axes)
         need(s.at_most(1, m), f"{op}() requires a nonempty array")
         if any(axis < i.records for axis in axes):
             i = flat(s, i)
@@ -365,9 +358,9 @@ def reshape(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
     """Keep the entries in C order under another shape. ``records`` leading axes still index records."""
     [i] = infos
     shape, records = tuple(p["shape"]), p["records"]
-    need(_product(shape) == _product(i.shape), "a reshape must keep the number of entries")
+    need(product_of(shape) == product_of(i.shape), "a reshape must keep the number of entries")
     need(
-        records == 0 or (i.records and _product(shape[:records]) == _product(i.shape[: i.records])),
+        records == 0 or (i.records and product_of(shape[:records]) == product_of(i.shape[: i.records])),
         "a reshape must not split the rows of records",
     )
     kept = whole(i)
@@ -379,7 +372,7 @@ def reshape(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
             "the axis of records cannot be reshaped: the number of records is private",
         )
         i = replace(i, guard=masked(i, ids[0]))
-    one = i.entries == 1 and _product(shape[records:]) == 1
+    one = i.entries == 1 and product_of(shape[records:]) == 1
     same = {key: i.facts[key] for key in ("square",) if key in i.facts and not records}
     facts = i.facts if one and records == i.records else same
     aligned = i.aligned if shape[:records] == i.shape[: i.records] else (i.aligned, shape[:records])
@@ -504,7 +497,7 @@ def pick(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
     )
     need(len(set(places)) == len(places), "selected entries must not be repeated")
     inner = tuple(p["shape"])
-    need(_product(inner) == len(places), "the shape must match the number of selected entries")
+    need(product_of(inner) == len(places), "the shape must match the number of selected entries")
     facts = {"entry": (ids[0], places[0])} if not i.records and inner == () else {}
     facts |= whole(i)
     values = None if i.values is None else i.values.picked(places)
