@@ -36,7 +36,7 @@ from dpaudit.kernel.values.declaration import require_declared
 from dpaudit.kernel.values.exact_cells import ExactCase, exact_case
 from dpaudit.kernel.values.hidden_gaussian import GaussianTree, Loss, has_gaussian, losses_of
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
-from dpaudit.kernel.values.polynomials import Poly
+from dpaudit.kernel.values.polynomials import Poly, product_of
 from dpaudit.kernel.values.releases import Drawn, cost_of, drawn_of, most_expensive
 from dpaudit.kernel.values.steps import derive
 from dpaudit.kernel.values.views import read_view
@@ -209,7 +209,11 @@ def path_costs(s: Setting, infos: Sequence[Info], events: Sequence[Any], tables:
             draws.append(drawn_of(s, distribution, scale, tuple(read_extent(n) for n in shape)))
         elif kind == "hidden":
             need(second is not None and number < len(draws), "a hidden draw must be made before it is used")
-            hidden.add((number, int(second or 0)))
+            place = int(second or 0)
+            need((number, place) not in hidden, "one noise draw is used twice")
+            count = product_of(draws[number].shape)
+            need(s.at_most(place + 1, count), "a hidden symbol must be an entry of its draw")
+            hidden.add((number, place))
         elif kind == "channel":
             need(
                 second is not None and number == len(sessions),
@@ -318,7 +322,7 @@ def _check(certificate: Any) -> Checked:
         found = _with_hidden_gaussian(tree, cells, costs, certificate.get("groups"), len(paths))
         return replace(found, gaussian=not discrete)
     need("groups" not in certificate, "only hidden Gaussian noise has groups of cells")
-    hidden = [tree.cost(cell) if cell.path.draws else Fraction(0) for cell in cells]
+    hidden = [tree.cost(cell) if _has_private(cell) else Fraction(0) for cell in cells]
     released = [cost for found in costs for cost in found]
     if any(hidden) and any(cost.rho or cost.mechanisms for cost in released):
         points = _beside_gaussian(released, cells, certificate["cells"], max(hidden))
@@ -335,6 +339,14 @@ def _check(certificate: Any) -> Checked:
 def concluded(costs: Sequence[Cost], paths: int, *, gaussian: bool = True) -> Checked:
     """Return what follows from the costs of all ``paths`` paths. Only Gaussian noise has a bound on mu."""
     return Checked(tuple(sorted(maximal(costs))), paths, gaussian)
+
+
+def _has_private(cell: program_t0.Cell) -> bool:
+    """Return whether a cell has hidden noise, or compares, shows or releases private values in the tree.
+
+    Without noise, a comparison or a shown value must not change at all, which its alignment requires.
+    """
+    return bool(cell.path.draws or cell.rows or cell.path.forms or cell.path.releases)
 
 
 def _reveals(path: Any, tables: Any) -> bool:
