@@ -9,7 +9,7 @@ from fractions import Fraction
 from operator import mul
 from typing import Any
 
-from dpaudit.kernel.values.elementwise import Rule, certain, in_int64
+from dpaudit.kernel.values.elementwise import Rule, certain, hull, in_int64
 from dpaudit.kernel.values.expressions import clipped_span, polynomial
 from dpaudit.kernel.values.guards import masked
 from dpaudit.kernel.values.info import (
@@ -175,15 +175,20 @@ def hidden_draw(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[s
 def summed(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
     """Bound a sum over axes, and refuse integer sums that may overflow."""
     [i] = infos
-    axes = tuple(p["axes"])
-    need(
-        all(type(a) is int and 0 <= a < len(i.shape) for a in axes) and len(set(axes)) == len(axes),
-        "axis is out of range or repeated",
-    )
+    axes = _axes(i, p["axes"])
     found = _sum(s, replace(i, guard=masked(i, ids[0])), axes)
     if found.shape == () and not i.records and set(axes) == set(range(len(i.shape))):
         found = replace(found, facts={"sum_of": ids[0]})
     return in_int64(s, found)
+
+
+def _axes(i: Info, axes: Sequence[Any]) -> tuple[int, ...]:
+    """Return axes of an array, each named once."""
+    need(
+        all(type(a) is int and 0 <= a < len(i.shape) for a in axes) and len(set(axes)) == len(axes),
+        "axis is out of range or repeated",
+    )
+    return tuple(axes)
 
 
 def _sum(s: Setting, i: Info, axes: tuple[int, ...]) -> Info:
@@ -275,8 +280,7 @@ def extreme(op: str) -> Rule:
 
     def rule(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
         [i] = infos
-        axes = tuple(p["axes"])
-        need(all(type(a) is int and 0 <= a < len(i.shape) for a in axes), "axis is out of range or repeated")
+        axes = _axes(i, p["axes"])
         m = product_of(i.shape[axis] for axis in axes)
         need(s.at_most(1, m), f"{op}() requires a nonempty array")
         if any(axis < i.records for axis in axes):
@@ -294,8 +298,7 @@ def truth(op: str) -> Rule:
 
     def rule(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
         [i] = infos
-        axes = tuple(p["axes"])
-        need(all(type(a) is int and 0 <= a < len(i.shape) for a in axes), "axis is out of range or repeated")
+        axes = _axes(i, p["axes"])
         inside = all(axis >= i.records for axis in axes)
         shape = tuple(extent for place, extent in enumerate(i.shape) if place not in axes)
         moves: Bound = None if i.private else ZERO
@@ -522,14 +525,13 @@ def stack(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, An
         change1 = s.largest_of(change1, part.change1) if apart else total(change1, part.change1)
         change2 = s.largest_of(change2, part.change2) if apart else total(change2, part.change2)
         support = union(support, own)
-    lows = [None if part.low is None else -part.low for part in parts]
-    below = s.largest_of(*lows)
+    low, high = hull(s, parts)
     guards = {part.guard for part in parts if part.private}
     found = Info(
         shape=(len(parts), *parts[0].shape),
         kind=kind,
-        low=None if below is None else -below,
-        high=s.largest_of(*[part.high for part in parts]),
+        low=low,
+        high=high,
         change1=change1,
         change2=change2,
         change=s.largest_of(*[part.change for part in parts]),
@@ -556,8 +558,7 @@ def columns(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
     )
     widths = [info.shape[lead] for info in infos]
     need(all(type(width) is int for width in widths), "joined columns must have a known width")
-    lows = [None if info.low is None else -info.low for info in infos]
-    below = s.largest_of(*lows)
+    low, high = hull(s, infos)
     kinds = {info.kind for info in infos}
     need(len(kinds) == 1 or "b" not in kinds, "Booleans and numbers cannot be joined in one array")
     support: Any = ()
@@ -566,8 +567,8 @@ def columns(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
     found = Info(
         shape=(*infos[0].shape[:lead], sum(widths)),
         kind="f" if "f" in kinds else "i" if "i" in kinds else "b",
-        low=None if below is None else -below,
-        high=s.largest_of(*[info.high for info in infos]),
+        low=low,
+        high=high,
         records=lead,
         aligned=infos[0].aligned if lead else None,
         change1=total(*[info.change1 for info in infos]),
