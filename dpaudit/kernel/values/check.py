@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -189,6 +189,14 @@ def boxes_of(
     return tuple(boxes)
 
 
+def _steps_of(events: Sequence[Any]) -> Iterator[re.Match[str]]:
+    """Yield the draws, releases and queries among the shown texts of a path."""
+    for event in events:
+        found = EVENT.fullmatch(event[1]) if event[0] == "show" else None
+        if found is not None:
+            yield found
+
+
 def path_costs(s: Setting, infos: Sequence[Info], events: Sequence[Any], tables: Any) -> list[Cost]:
     """Return the costs of the releases and sessions of a path.
 
@@ -198,10 +206,7 @@ def path_costs(s: Setting, infos: Sequence[Info], events: Sequence[Any], tables:
     sessions: list[tuple[Any, list[int]]] = []
     releases: list[dict[str, Any]] = []
     hidden: set[tuple[int, int]] = set()
-    for event in events:
-        found = EVENT.fullmatch(event[1]) if event[0] == "show" else None
-        if found is None:
-            continue
+    for found in _steps_of(events):
         kind, number, second = found.group(1), int(found.group(2)), found.group(3)
         if kind == "draw":
             need(second is not None and number == len(draws), "the draws of a path must be numbered in order")
@@ -351,10 +356,9 @@ def _has_private(cell: program_t0.Cell) -> bool:
 
 def _reveals(path: Any, tables: Any) -> bool:
     """Return whether a path reveals a private value without noise."""
-    found = [EVENT.fullmatch(event[1]) for event in path.events if event[0] == "show"]
     return any(
-        one and one.group(1) == "release" and tables["releases"][int(one.group(2))]["law"] == "reveal"
-        for one in found
+        found.group(1) == "release" and tables["releases"][int(found.group(2))]["law"] == "reveal"
+        for found in _steps_of(path.events)
     )
 
 
@@ -421,11 +425,10 @@ def _require_hidden(path: Any, tables: Any) -> None:
     """Require that every hidden symbol is a draw of the path, with the same distribution and scale."""
     draws: list[Any] = []
     hidden: list[Any] = []
-    for event in path.events:
-        found = EVENT.fullmatch(event[1]) if event[0] == "show" else None
-        if found and found.group(1) == "draw":
+    for found in _steps_of(path.events):
+        if found.group(1) == "draw":
             draws.append(tables["draws"][int(found.group(3))])
-        if found and found.group(1) == "hidden":
+        if found.group(1) == "hidden":
             hidden.append(draws[int(found.group(2))])
     need(len(hidden) == len(path.draws), "each hidden draw must be declared exactly once")
     for (distribution, scale, _), (symbol_distribution, symbol_scale) in zip(hidden, path.draws, strict=True):
