@@ -9,7 +9,7 @@ from fractions import Fraction
 from operator import mul
 from typing import Any
 
-from dpaudit.kernel.values.elementwise import Rule, certain, in_int64
+from dpaudit.kernel.values.elementwise import Rule, certain, hull, in_int64
 from dpaudit.kernel.values.expressions import clipped_span, polynomial
 from dpaudit.kernel.values.guards import masked
 from dpaudit.kernel.values.info import (
@@ -27,7 +27,7 @@ from dpaudit.kernel.values.info import (
     union,
     whole,
 )
-from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, times, total, upper_root
+from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, product_of, times, total, upper_root
 from dpaudit.kernel.values.texts import text_column
 
 __all__ = ["ARRAYS"]
@@ -93,7 +93,7 @@ def data(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
 def constant(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
     """Bound a constant by its entries."""
     values = Constants.read(p["values"])
-    need(_product(p["shape"]) == len(values.numerators), "a constant must have one value for each entry")
+    need(product_of(p["shape"]) == len(values.numerators), "a constant must have one value for each entry")
     return Info(
         shape=tuple(p["shape"]),
         kind=p["kind"],
@@ -175,15 +175,20 @@ def hidden_draw(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[s
 def summed(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
     """Bound a sum over axes, and refuse integer sums that may overflow."""
     [i] = infos
-    axes = tuple(p["axes"])
-    need(
-        all(type(a) is int and 0 <= a < len(i.shape) for a in axes) and len(set(axes)) == len(axes),
-        "axis is out of range or repeated",
-    )
+    axes = _axes(i, p["axes"])
     found = _sum(s, replace(i, guard=masked(i, ids[0])), axes)
     if found.shape == () and not i.records and set(axes) == set(range(len(i.shape))):
         found = replace(found, facts={"sum_of": ids[0]})
     return in_int64(s, found)
+
+
+def _axes(i: Info, axes: Sequence[Any]) -> tuple[int, ...]:
+    """Return axes of an array, each named once."""
+    need(
+        all(type(a) is int and 0 <= a < len(i.shape) for a in axes) and len(set(axes)) == len(axes),
+        "axis is out of range or repeated",
+    )
+    return tuple(axes)
 
 
 def _sum(s: Setting, i: Info, axes: tuple[int, ...]) -> Info:
@@ -195,7 +200,7 @@ def _sum(s: Setting, i: Info, axes: tuple[int, ...]) -> Info:
     rest = tuple(axis for axis in axes if axis >= i.records)
     if rest:  # first sum within the rows
         i = _sum_inside(s, i, rest, tuple(n for place, n in enumerate(i.shape) if place not in rest))
-    n = _product(i.shape[axis] for axis in over)
+    n = product_of(i.shape[axis] for axis in over)
     if len(over) < i.records:  # blocks of records: the changed record affects one remaining entry
         need(
             not s.length_is_private and s.group == 1,
@@ -241,13 +246,6 @@ def _sum(s: Setting, i: Info, axes: tuple[int, ...]) -> Info:
     return fit(s, changed)
 
 
-def _product(extents: Any) -> Poly:
-    found = ONE
-    for extent in extents:
-        found = found * Poly.of(extent)
-    return found
-
-
 def _scaled(n: Poly, bound: Bound) -> Bound:
     """Return n times a bound of any sign."""
     return None if bound is None else n * bound
@@ -255,7 +253,7 @@ def _scaled(n: Poly, bound: Bound) -> Bound:
 
 def _sum_inside(s: Setting, i: Info, axes: tuple[int, ...], shape: tuple[int | Poly, ...]) -> Info:
     """Bound sums within rows or arrays: |sum|_1 <= |.|_1, and |sum|_2^2 <= m |.|_2^2 (Cauchy-Schwarz)."""
-    m = _product(i.shape[axis] for axis in axes)
+    m = product_of(i.shape[axis] for axis in axes)
     kind = "f" if i.kind == "f" else "i"
     low, high = _scaled(m, i.low), _scaled(m, i.high)
     if nonnegative(s, i):
@@ -282,9 +280,8 @@ def extreme(op: str) -> Rule:
 
     def rule(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
         [i] = infos
-        axes = tuple(p["axes"])
-        need(all(type(a) is int and 0 <= a < len(i.shape) for a in axes), "axis is out of range or repeated")
-        m = _product(i.shape[axis] for axis in axes)
+        axes = _axes(i, p["axes"])
+        m = product_of(i.shape[axis] for axis in axes)
         need(s.at_most(1, m), f"{op}() requires a nonempty array")
         if any(axis < i.records for axis in axes):
             i = flat(s, i)
@@ -301,8 +298,7 @@ def truth(op: str) -> Rule:
 
     def rule(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any]) -> Info:
         [i] = infos
-        axes = tuple(p["axes"])
-        need(all(type(a) is int and 0 <= a < len(i.shape) for a in axes), "axis is out of range or repeated")
+        axes = _axes(i, p["axes"])
         inside = all(axis >= i.records for axis in axes)
         shape = tuple(extent for place, extent in enumerate(i.shape) if place not in axes)
         moves: Bound = None if i.private else ZERO
@@ -365,9 +361,9 @@ def reshape(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
     """Keep the entries in C order under another shape. ``records`` leading axes still index records."""
     [i] = infos
     shape, records = tuple(p["shape"]), p["records"]
-    need(_product(shape) == _product(i.shape), "a reshape must keep the number of entries")
+    need(product_of(shape) == product_of(i.shape), "a reshape must keep the number of entries")
     need(
-        records == 0 or (i.records and _product(shape[:records]) == _product(i.shape[: i.records])),
+        records == 0 or (i.records and product_of(shape[:records]) == product_of(i.shape[: i.records])),
         "a reshape must not split the rows of records",
     )
     kept = whole(i)
@@ -379,7 +375,7 @@ def reshape(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
             "the axis of records cannot be reshaped: the number of records is private",
         )
         i = replace(i, guard=masked(i, ids[0]))
-    one = i.entries == 1 and _product(shape[records:]) == 1
+    one = i.entries == 1 and product_of(shape[records:]) == 1
     same = {key: i.facts[key] for key in ("square",) if key in i.facts and not records}
     facts = i.facts if one and records == i.records else same
     aligned = i.aligned if shape[:records] == i.shape[: i.records] else (i.aligned, shape[:records])
@@ -504,7 +500,7 @@ def pick(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, Any
     )
     need(len(set(places)) == len(places), "selected entries must not be repeated")
     inner = tuple(p["shape"])
-    need(_product(inner) == len(places), "the shape must match the number of selected entries")
+    need(product_of(inner) == len(places), "the shape must match the number of selected entries")
     facts = {"entry": (ids[0], places[0])} if not i.records and inner == () else {}
     facts |= whole(i)
     values = None if i.values is None else i.values.picked(places)
@@ -529,14 +525,13 @@ def stack(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, An
         change1 = s.largest_of(change1, part.change1) if apart else total(change1, part.change1)
         change2 = s.largest_of(change2, part.change2) if apart else total(change2, part.change2)
         support = union(support, own)
-    lows = [None if part.low is None else -part.low for part in parts]
-    below = s.largest_of(*lows)
+    low, high = hull(s, parts)
     guards = {part.guard for part in parts if part.private}
     found = Info(
         shape=(len(parts), *parts[0].shape),
         kind=kind,
-        low=None if below is None else -below,
-        high=s.largest_of(*[part.high for part in parts]),
+        low=low,
+        high=high,
         change1=change1,
         change2=change2,
         change=s.largest_of(*[part.change for part in parts]),
@@ -563,8 +558,7 @@ def columns(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
     )
     widths = [info.shape[lead] for info in infos]
     need(all(type(width) is int for width in widths), "joined columns must have a known width")
-    lows = [None if info.low is None else -info.low for info in infos]
-    below = s.largest_of(*lows)
+    low, high = hull(s, infos)
     kinds = {info.kind for info in infos}
     need(len(kinds) == 1 or "b" not in kinds, "Booleans and numbers cannot be joined in one array")
     support: Any = ()
@@ -573,8 +567,8 @@ def columns(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, 
     found = Info(
         shape=(*infos[0].shape[:lead], sum(widths)),
         kind="f" if "f" in kinds else "i" if "i" in kinds else "b",
-        low=None if below is None else -below,
-        high=s.largest_of(*[info.high for info in infos]),
+        low=low,
+        high=high,
         records=lead,
         aligned=infos[0].aligned if lead else None,
         change1=total(*[info.change1 for info in infos]),

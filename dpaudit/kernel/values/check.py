@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -36,7 +36,7 @@ from dpaudit.kernel.values.declaration import require_declared
 from dpaudit.kernel.values.exact_cells import ExactCase, exact_case
 from dpaudit.kernel.values.hidden_gaussian import GaussianTree, Loss, has_gaussian, losses_of
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
-from dpaudit.kernel.values.polynomials import Poly
+from dpaudit.kernel.values.polynomials import Poly, product_of
 from dpaudit.kernel.values.releases import Drawn, cost_of, drawn_of, most_expensive
 from dpaudit.kernel.values.steps import derive
 from dpaudit.kernel.values.views import read_view
@@ -189,6 +189,14 @@ def boxes_of(
     return tuple(boxes)
 
 
+def _steps_of(events: Sequence[Any]) -> Iterator[re.Match[str]]:
+    """Yield the draws, releases and queries among the shown texts of a path."""
+    for event in events:
+        found = EVENT.fullmatch(event[1]) if event[0] == "show" else None
+        if found is not None:
+            yield found
+
+
 def path_costs(s: Setting, infos: Sequence[Info], events: Sequence[Any], tables: Any) -> list[Cost]:
     """Return the costs of the releases and sessions of a path.
 
@@ -198,10 +206,7 @@ def path_costs(s: Setting, infos: Sequence[Info], events: Sequence[Any], tables:
     sessions: list[tuple[Any, list[int]]] = []
     releases: list[dict[str, Any]] = []
     hidden: set[tuple[int, int]] = set()
-    for event in events:
-        found = EVENT.fullmatch(event[1]) if event[0] == "show" else None
-        if found is None:
-            continue
+    for found in _steps_of(events):
         kind, number, second = found.group(1), int(found.group(2)), found.group(3)
         if kind == "draw":
             need(second is not None and number == len(draws), "the draws of a path must be numbered in order")
@@ -209,7 +214,11 @@ def path_costs(s: Setting, infos: Sequence[Info], events: Sequence[Any], tables:
             draws.append(drawn_of(s, distribution, scale, tuple(read_extent(n) for n in shape)))
         elif kind == "hidden":
             need(second is not None and number < len(draws), "a hidden draw must be made before it is used")
-            hidden.add((number, int(second or 0)))
+            place = int(second or 0)
+            need((number, place) not in hidden, "one noise draw is used twice")
+            count = product_of(draws[number].shape)
+            need(s.at_most(place + 1, count), "a hidden symbol must be an entry of its draw")
+            hidden.add((number, place))
         elif kind == "channel":
             need(
                 second is not None and number == len(sessions),
@@ -318,7 +327,7 @@ def _check(certificate: Any) -> Checked:
         found = _with_hidden_gaussian(tree, cells, costs, certificate.get("groups"), len(paths))
         return replace(found, gaussian=not discrete)
     need("groups" not in certificate, "only hidden Gaussian noise has groups of cells")
-    hidden = [tree.cost(cell) if cell.path.draws else Fraction(0) for cell in cells]
+    hidden = [tree.cost(cell) if _has_private(cell) else Fraction(0) for cell in cells]
     released = [cost for found in costs for cost in found]
     if any(hidden) and any(cost.rho or cost.mechanisms for cost in released):
         points = _beside_gaussian(released, cells, certificate["cells"], max(hidden))
@@ -337,12 +346,19 @@ def concluded(costs: Sequence[Cost], paths: int, *, gaussian: bool = True) -> Ch
     return Checked(tuple(sorted(maximal(costs))), paths, gaussian)
 
 
+def _has_private(cell: program_t0.Cell) -> bool:
+    """Return whether a cell has hidden noise, or compares, shows or releases private values in the tree.
+
+    Without noise, a comparison or a shown value must not change at all, which its alignment requires.
+    """
+    return bool(cell.path.draws or cell.rows or cell.path.forms or cell.path.releases)
+
+
 def _reveals(path: Any, tables: Any) -> bool:
     """Return whether a path reveals a private value without noise."""
-    found = [EVENT.fullmatch(event[1]) for event in path.events if event[0] == "show"]
     return any(
-        one and one.group(1) == "release" and tables["releases"][int(one.group(2))]["law"] == "reveal"
-        for one in found
+        found.group(1) == "release" and tables["releases"][int(found.group(2))]["law"] == "reveal"
+        for found in _steps_of(path.events)
     )
 
 
@@ -409,11 +425,10 @@ def _require_hidden(path: Any, tables: Any) -> None:
     """Require that every hidden symbol is a draw of the path, with the same distribution and scale."""
     draws: list[Any] = []
     hidden: list[Any] = []
-    for event in path.events:
-        found = EVENT.fullmatch(event[1]) if event[0] == "show" else None
-        if found and found.group(1) == "draw":
+    for found in _steps_of(path.events):
+        if found.group(1) == "draw":
             draws.append(tables["draws"][int(found.group(3))])
-        if found and found.group(1) == "hidden":
+        if found.group(1) == "hidden":
             hidden.append(draws[int(found.group(2))])
     need(len(hidden) == len(path.draws), "each hidden draw must be declared exactly once")
     for (distribution, scale, _), (symbol_distribution, symbol_scale) in zip(hidden, path.draws, strict=True):

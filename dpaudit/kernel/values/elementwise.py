@@ -29,7 +29,7 @@ from dpaudit.kernel.values.info import (
 )
 from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, times, total, upper_root
 
-__all__ = ["ELEMENTWISE", "broadcast", "certain", "one_per_row", "row_ball", "together"]
+__all__ = ["ELEMENTWISE", "broadcast", "certain", "hull", "one_per_row", "row_ball", "together"]
 
 Shape = tuple[int | Poly, ...]
 Rule = Callable[[Setting, Sequence[int], Sequence[Info], dict[str, Any]], Info]
@@ -199,7 +199,8 @@ def _lowest(s: Setting, infos: Sequence[Info]) -> Bound:
     return None if below is None else -below
 
 
-def _hull(s: Setting, infos: Sequence[Info]) -> tuple[Bound, Bound]:
+def hull(s: Setting, infos: Sequence[Info]) -> tuple[Bound, Bound]:
+    """Return the smallest known range that holds the entries of all values."""
     return _lowest(s, infos), s.largest_of(*[info.high for info in infos])
 
 
@@ -415,7 +416,7 @@ def divide(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, A
 
 def _extreme(s: Setting, infos: Sequence[Info], *, least: bool) -> Info:
     frame, (a, b) = together(s, infos)
-    low, high = _hull(s, (a, b))
+    low, high = hull(s, (a, b))
     if least:
         high = s.smallest(a.high, b.high)
     else:
@@ -476,7 +477,7 @@ def where(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, An
         if infos[2].shape == frame.shape and "exactly" in infos[0].facts:  # not for a part of a conjunction
             node, op, number = infos[0].facts["exactly"]
             b = _limited(s, b, OPPOSITE[op], number) if node == ids[2] else b
-    low, high = _hull(s, (a, b))
+    low, high = hull(s, (a, b))
     python = p.get("python", False) is True and all(info.python for info in infos[1:])
     found = replace(frame, python=python, kind=promoted(infos[1:], logic=True), low=low, high=high)
     if q.private and not a.private and not b.private and low is not None and high is not None:

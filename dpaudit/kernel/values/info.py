@@ -24,7 +24,7 @@ from math import lcm
 from operator import mul
 from typing import Any
 
-from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Bounds, Poly, times, total, upper_root
+from dpaudit.kernel.values.polynomials import ZERO, Bound, Bounds, Poly, product_of, times, total, upper_root
 from dpaudit.kernel.values.views import PUBLIC_VIEW, End, Support, View
 
 __all__ = [
@@ -189,10 +189,7 @@ class Info:
     @property
     def entries(self) -> Poly:
         """Return the number of entries of the array, or of one row."""
-        found = ONE
-        for extent in self.shape[self.records :]:
-            found = found * Poly.of(extent)
-        return found
+        return product_of(self.shape[self.records :])
 
     @property
     def constant(self) -> Poly | None:
@@ -253,9 +250,7 @@ def flat(s: Setting, info: Info) -> Info:
     if not info.records:
         return info
     need(not s.length_is_private, "records whose number is private cannot be used as one array")
-    g, count = s.group, ONE
-    for extent in info.shape[: info.records]:
-        count = count * Poly.of(extent)
+    g, count = s.group, product_of(info.shape[: info.records])
     plain = replace(
         info,
         records=0,

@@ -7,11 +7,11 @@ bound.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from math import isqrt
 
-__all__ = ["ONE", "ZERO", "Bound", "Bounds", "Poly", "times", "total", "upper_root"]
+__all__ = ["ONE", "ZERO", "Bound", "Bounds", "Poly", "product_of", "times", "total", "upper_root"]
 
 Monomial = tuple[tuple[str, int], ...]
 
@@ -148,6 +148,14 @@ def times(*factors: Bound | Fraction | int) -> Bound:
             result = None
         elif number != 1:
             result = Poly.of(factor) if result is ONE else result * factor
+    return result
+
+
+def product_of(extents: Iterable[Poly | int]) -> Poly:
+    """Return the product of extents, such as the number of entries of a shape."""
+    result = ONE
+    for extent in extents:
+        result = result * Poly.of(extent)
     return result
 
 

@@ -208,6 +208,10 @@ def _picked(s: Setting, infos: Sequence[Info], release: dict[str, Any], draws: S
     else:
         drawn, factor = draws[release["draw"]], Fraction(release["factor"])
         need(
+            release["entry"] is None and drawn.parameters is None,
+            "an argmax requires a whole draw of noise with a scale",
+        )
+        need(
             drawn.distribution in ("laplace", "exponential", "gumbel", "gaussian"),
             f"an argmax requires Laplace, exponential, Gumbel or Gaussian noise, got {drawn.distribution}",
         )

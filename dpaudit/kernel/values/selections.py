@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dpaudit.kernel.values.elementwise import Rule
+from dpaudit.kernel.values.elementwise import Rule, hull
 from dpaudit.kernel.values.info import Info, Setting, fit, need, union
-from dpaudit.kernel.values.polynomials import Bound
 
 __all__ = ["SELECTIONS"]
 
@@ -42,16 +41,14 @@ def gather(s: Setting, ids: Sequence[int], infos: Sequence[Info], p: dict[str, A
     )
     moves = place.private
     support = place.support if moves else ()
-    lows: list[Bound] = []
     for row in rows:
         support = union(support, row.support if row.private else ())
-        lows.append(None if row.low is None else -row.low)
-    below = s.largest_of(*lows)
+    low, high = hull(s, rows)
     found = Info(
         shape=(*place.shape, *rows[0].shape),
         kind=rows[0].kind,
-        low=None if below is None else -below,
-        high=s.largest_of(*[row.high for row in rows]),
+        low=low,
+        high=high,
         records=lead,
         change1=None if moves else s.largest_of(*[row.change1 for row in rows]),
         change2=None if moves else s.largest_of(*[row.change2 for row in rows]),

@@ -12,7 +12,8 @@ released value is an integer plus the sum of all shares. The sum has these distr
   for n = 1). It is not Gaussian DP, so it is a mechanism of its own.
 * ``binomial`` (``trials`` t, ``probability`` p): binomial noise of n t trials, rule ``integer-noise``.
 
-An integer that changes by at most D changes by at most floor(D).
+An integer that changes by at most D changes by at most floor(D). A view that holds users is refused, because
+a user who knows an own share knows a part of the noise.
 
 Skellam and binomial noise on every entry of an array: rule ``vector-noise``, or ``binomial-vectors`` if its
 sums would be long. Both hold for any orders and any range of the noise, so these are only chosen well: a - 1
@@ -60,6 +61,7 @@ def share_cost(s: Setting, whole: Info, family: str, given: dict[str, Any]) -> C
     need(type(parties) is int and parties >= 1, "the number of shares must be a positive integer")
     need(all(number > 0 for number in numbers.values()), "the parameters of noise must be positive")
     need(whole.kind in "bi", f"{family} noise requires an integer value")
+    need(not s.view.holds_users, f"{family} noise in shares: no user may be in the view, who knows a share")
     change = s.largest(whole.change1)
     need(change is not None, "the released value may change without bound (clip it)")
     reach = (change or Fraction(0)).__floor__()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from dpaudit.kernel.values.arrays import ARRAYS
@@ -56,7 +57,8 @@ def derive(s: Setting, op: str, ids: Sequence[int], infos: Sequence[Info], param
         )
     found = RULES[op](s, ids, infos, params)
     _require_sound(s, found)
-    return found
+    # A value that never changes may have the guard of its operands, but its rows are not 0 outside of it.
+    return found if found.private or found.guard is None else replace(found, guard=None)
 
 
 def _require_sound(s: Setting, info: Info) -> None:

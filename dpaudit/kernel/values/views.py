@@ -49,6 +49,8 @@ __all__ = ["CHANGED_USER", "PUBLIC_VIEW", "End", "Support", "View", "read_view"]
 
 PUBLIC, NOBODY = "public", "nobody"
 CHANGED_USER = "user-whose-data-changed"
+#: The principals who hold no share of noise. Anybody else may be a user, who knows an own share.
+WITHOUT_SHARES = frozenset([PUBLIC, "server", "shuffler-output"])
 USER = re.compile(r"user-(0|[1-9]\d{0,8})", re.ASCII)
 
 #: An end of a range of records: a position, ``None`` for the number of records N, or (a, b, c) for the
@@ -70,6 +72,11 @@ class View:
     def follows_the_change(self) -> bool:
         """Return whether the view depends on which record changes."""
         return CHANGED_USER in self.principals
+
+    @property
+    def holds_users(self) -> bool:
+        """Return whether the view may hold users, who know their own shares of noise."""
+        return self.complement or not self.principals <= WITHOUT_SHARES
 
     def misses(self, audience: Iterable[str], support: Support, *, one_user_per_record: bool) -> bool:
         """Return whether the view provably never sees a change of a value revealed to ``audience``.

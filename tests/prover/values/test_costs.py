@@ -11,7 +11,7 @@ import pytest
 
 from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.core.data import EVERY, Integers, Interval, Records
-from dpaudit.core.views import SERVER
+from dpaudit.core.views import EVERYBODY_ELSE, SERVER, Principal, View, user
 from dpaudit.distributions import Bernoulli, Binomial, PolyaDifference, Sum, SumMod, WrappedMod
 from dpaudit.kernel.check import derived_bound
 from dpaudit.kernel.kernel_t0 import CertificateError
@@ -20,6 +20,7 @@ from dpaudit.kernel.values.costs import Cost, guarantees, maximal
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting
 from dpaudit.kernel.values.polynomials import ZERO, Poly
 from dpaudit.kernel.values.shares import share_cost
+from dpaudit.kernel.values.views import read_view
 from dpaudit.prover.values.prove import prove_values
 
 SETTING = Setting()
@@ -64,6 +65,21 @@ def test_lost_shares_cost_more() -> None:
         SETTING, moving_by(2), "polya-difference", {"shape": "1/4", "log_ratio": "1/2", "parties": 3}
     )
     assert lost.epsilon > Fraction(4, 3)
+
+
+@pytest.mark.parametrize(
+    "view", [View.of(SERVER), View.of(user(0)), View.of(Principal("others")), EVERYBODY_ELSE]
+)
+@pytest.mark.parametrize(("shape", "parties"), [("1/4", 4), ("1/4", 3), ("1", 1)])
+def test_users_in_the_view_know_their_shares(view: View, shape: str, parties: int) -> None:
+    """A user who knows an own share is left with less noise, so no user may be in the view."""
+    given = {"parties": parties, "shape": shape, "log_ratio": "1"}
+    setting = Setting(size=4, view=read_view(view.to_json()))
+    if view == View.of(SERVER):
+        assert share_cost(setting, moving_by(1), "polya-difference", given).epsilon >= 1
+    else:
+        with pytest.raises(RefusedStepError, match="who knows a share"):
+            share_cost(setting, moving_by(1), "polya-difference", given)
 
 
 def test_discrete_gaussian_shares_are_no_gaussian_dp() -> None:
