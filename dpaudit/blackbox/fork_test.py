@@ -6,9 +6,9 @@ agree. With a state leak, each copy keeps a different answer, even if it adds a 
 One copy is forked at the start and waits. It calls nothing before it gets a request, so that connections and
 files of the caller are not used. Without fork, nothing is known.
 
-A fork inherits the locks of all threads but none of the threads. A library whose threads held a lock, or that
-waits for its own threads, stalls in a copy. If no copy answers for a while, the waiting copy pickles the
-mechanism, which it holds in its first state, and a new process without threads makes the copies.
+A library whose threads held a lock, or that waits for its own threads, stalls in a fork (``own_fork``). If no
+copy answers for a while, the waiting copy pickles the mechanism, which it holds in its first state, and a new
+process without threads makes the copies.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 from joblib.externals.loky.cloudpickle_wrapper import dumps as pickled_by_value
+
+from dpaudit.core.processes.own_fork import CAN_FORK_ITSELF, OwnFork, read_pickled
 
 __all__ = ["FreshCopies", "serve_copies"]
 
@@ -75,14 +76,14 @@ class FreshCopies:
         self._answer, self._count = answer, count
         self._limit = LIMIT if limit is None else limit
         self._may_stall = may_stall
-        self._waiting: _Fork | None = None
+        self._waiting: OwnFork | None = None
         self._ask = -1
 
     def __enter__(self) -> FreshCopies:
-        if hasattr(os, "fork"):
+        if CAN_FORK_ITSELF:
             asked, self._ask = os.pipe()
             try:
-                self._waiting = _Fork(lambda: self._wait(asked))
+                self._waiting = OwnFork(lambda: self._wait(asked))
             except OSError:  # the system has no more processes, so there is no copy
                 os.close(self._ask)
             os.close(asked)
@@ -139,7 +140,7 @@ def _ask_forks(answer: Answer, wanted: range, limit: float, *, may_stall: bool) 
     answers: list[Any] = []
     while len(answers) < len(wanted) and None not in answers:
         wave = wanted[len(answers) : len(answers) + WAVE]
-        forks = [_Fork(lambda k=k: answer(k)) for k in wave]  # type: ignore[misc]
+        forks = [OwnFork(lambda k=k: answer(k)) for k in wave]  # type: ignore[misc]
         stalled = may_stall and not answers and not _any_ready(forks, min(limit, time.monotonic() + STALL))
         pickled = _pickled(answer, limit) if stalled else None
         if not isinstance(pickled, bytes):
@@ -151,7 +152,7 @@ def _ask_forks(answer: Answer, wanted: range, limit: float, *, may_stall: bool) 
     return None if None in answers else answers
 
 
-def _any_ready(forks: list[_Fork], deadline: float) -> bool:
+def _any_ready(forks: list[OwnFork], deadline: float) -> bool:
     """Return whether a fork started to answer, or ended, before the deadline."""
     pipes = [fork.pipe for fork in forks]
     return bool(select.select(pipes, [], [], max(0.0, deadline - time.monotonic()))[0])
@@ -159,7 +160,7 @@ def _any_ready(forks: list[_Fork], deadline: float) -> bool:
 
 def _pickled(answer: Answer, limit: float) -> bytes | None:
     """Return the pickled ``answer`` function. A fork pickles it, because a library may stall in this too."""
-    fork = _Fork(lambda: pickled_by_value(answer))
+    fork = OwnFork(lambda: pickled_by_value(answer))
     try:
         return fork.read(min(limit, time.monotonic() + PICKLING))  # type: ignore[no-any-return]
     finally:
@@ -186,7 +187,7 @@ def _answers_of_new_process(pickled: bytes, wanted: range, limit: float) -> list
     finally:
         os.close(writer)
     try:
-        return _read(reader, limit)  # type: ignore[no-any-return]
+        return read_pickled(reader, limit)  # type: ignore[no-any-return]
     finally:
         os.close(reader)
         with suppress(ProcessLookupError, PermissionError):
@@ -201,48 +202,3 @@ def serve_copies(writer: int) -> None:
     data = pickle.dumps(_ask_forks(pickle.loads(pickled), wanted, limit, may_stall=False))
     while data:
         data = data[os.write(writer, data) :]
-
-
-def _read(pipe: int, deadline: float) -> Any:
-    """Read a pickled object from a pipe, or None if it is not complete by the deadline."""
-    parts = []
-    while select.select([pipe], [], [], max(0.0, deadline - time.monotonic()))[0]:
-        parts.append(os.read(pipe, 2**16))
-        if not parts[-1]:
-            break
-    try:
-        return pickle.loads(b"".join(parts))
-    except Exception:  # the object is missing or incomplete
-        return None
-
-
-class _Fork:
-    """Fork of this process that writes one result to a pipe and ends."""
-
-    def __init__(self, task: Callable[[], Any]) -> None:
-        self.pipe, writer = os.pipe()
-        with warnings.catch_warnings():
-            # Python warns of forks with threads. Here, a fork that hangs is ended.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            self._process = os.fork()
-        if self._process:
-            os.close(writer)
-            return
-        try:
-            data = pickle.dumps(task())
-            while data:
-                data = data[os.write(writer, data) :]
-        finally:
-            os._exit(0)  # no handler, buffer or `finally` of the caller may run in a fork
-
-    def read(self, deadline: float) -> Any:
-        """Return the result, or None if the fork gave no result or did not end before the deadline."""
-        return _read(self.pipe, deadline)
-
-    def end(self) -> None:
-        """End the fork in any state."""
-        os.close(self.pipe)
-        with suppress(ProcessLookupError):
-            os.kill(self._process, signal.SIGKILL)
-        with suppress(ChildProcessError):  # the caller may have set the system to reap its children
-            os.waitpid(self._process, 0)

@@ -14,19 +14,20 @@ each piece the integrand is analytic. Arb's ``acb.integral`` encloses the integr
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from flint import acb, arb
+from scipy.optimize import linprog
 from scipy.special import ndtr
 
 from dpaudit.kernel.ball import ball, lower_exact, precision, upper_exact
 from dpaudit.prover.forms import ZERO, Form
 
-__all__ = ["Noise", "enclosed", "estimated"]
+__all__ = ["Noise", "enclosed", "estimated", "inner_points"]
 
 #: Above e^-120, P(|Z| > 16) = 1.3e-57 and P(Gumbel < -6) = e^-403.
 TAIL = Fraction(1, 10**50)
@@ -41,6 +42,8 @@ ENDS: dict[str, tuple[int, int]] = {
     "uniform": (0, 1),
 }
 KINKS: dict[str, tuple[int, ...]] = {"laplace": (0,), "exponential": (0,), "uniform": (0, 1)}
+#: Inner points are at least this many scales from the faces of their region. The number of further points.
+INSIDE, POINTS = 1e-6, 2
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 #: A line in v: (slope, intercept).
@@ -65,6 +68,38 @@ def estimated(rows: Sequence[Form], noise: dict[str, Noise]) -> float | None:
             return None
         found *= star.estimated()
     return found
+
+
+def inner_points(
+    rows: Sequence[Form], noise: dict[str, Noise], rng: np.random.Generator
+) -> Iterator[dict[str, float]]:
+    """Yield points of the region, away from its faces, with the symbols that the rows contain.
+
+    The first point is as far from the faces as it can be, up to one scale. A thin region gives none.
+    """
+    names = sorted({name for row in rows for name in row.terms})
+    if not names:
+        yield {}
+        return
+    scales = np.array([float(noise[name].scale) for name in names])
+    ends = [ENDS[noise[name].law] for name in names]
+    matrix = np.array([[float(row.terms.get(name, 0)) for name in names] for row in rows]) * scales
+    sizes = np.abs(matrix).sum(axis=1)
+    limits = np.array([-float(row.constant) for row in rows])
+    kept = sizes > 0
+    matrix, limits = matrix[kept] / sizes[kept, None], limits[kept] / sizes[kept]
+    ball = np.hstack([matrix, np.ones((len(matrix), 1))])
+    found = linprog([*np.zeros(len(names)), -1.0], A_ub=ball, b_ub=limits, bounds=[*ends, (0, 1)])
+    if found.status != 0:
+        return
+    *centre, margin = np.asarray(found.x).tolist()
+    if margin < INSIDE:
+        return
+    yield dict(zip(names, (np.array(centre) * scales).tolist(), strict=True))
+    for _ in range(POINTS):
+        far = linprog(rng.normal(size=len(names)), A_ub=matrix, b_ub=limits - margin / 8, bounds=ends)
+        if far.status == 0:
+            yield dict(zip(names, (np.asarray(far.x) * scales).tolist(), strict=True))
 
 
 def enclosed(rows: Sequence[Form], noise: dict[str, Noise]) -> tuple[Fraction, Fraction] | None:

@@ -18,18 +18,24 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+import pickle
+import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from types import FunctionType, GeneratorType
 from typing import Any
+
+import numpy as np
 
 from dpaudit.certify.witnesses.tables import Outcome, tables_witness
 from dpaudit.core.claims import ApproxDP, Model, PureDP
 from dpaudit.core.claims.base import Adjacency
 from dpaudit.core.data import Records, Table
 from dpaudit.core.evidence import Witness
+from dpaudit.core.processes.own_fork import CAN_FORK_ITSELF, OwnFork
 from dpaudit.core.rounding_modes import MODES, rounding_mode
 from dpaudit.core.views import PUBLIC
 from dpaudit.prover.forms import ZERO, Form
@@ -38,7 +44,6 @@ from dpaudit.prover.values.climb import climbed, constants_of, extremes
 from dpaudit.prover.values.cross_check import seeded
 from dpaudit.prover.values.exact_witness import REFUSALS, STEADY, UNROUNDED, exceeds, within
 from dpaudit.prover.values.noise_regions import enclosed, estimated
-from dpaudit.prover.values.program_state import ProgramState
 from dpaudit.prover.values.programs import inputs_of, unwrapped_program
 from dpaudit.prover.values.prove import PrivacyClaim
 from dpaudit.prover.values.samples import quiet
@@ -53,6 +58,8 @@ CUTS = (0, Fraction(1, 2), 1, 2, 3, 5)
 SEVERAL = (0, 1, 3)
 #: Runs with real noise on each side, limits on events and numbers, and failures after which the search ends.
 RUNS, MAX_EVENTS, MAX_NUMBERS, MAX_FAILED, MAX_CELLS = 12, 300, 40, 4, 60
+#: Seconds for the last pair after the time limit.
+SPARE = 5.0
 #: Probabilities below this are too inaccurate in floats to rank events.
 LEAST = 1e-30
 
@@ -128,11 +135,32 @@ def event_counterexample(
 ) -> Witness | None:
     """Return a witness by the probabilities of events of the output, or None.
 
-    The parameters are those of ``counterexample``.
+    The search runs the program in a fork. Where the system cannot fork, there is no search. The parameters
+    are those of ``counterexample``.
     """
     if claim.model is not Model.IDEAL or not claim.view.sees(frozenset([PUBLIC])):
         return None
-    until = time.monotonic() + seconds
+    if not CAN_FORK_ITSELF:
+        return None
+    deadline = time.monotonic() + seconds
+    search = partial(_found, program, claim, data, pairs, unrounded, most, deadline)
+    fork = OwnFork(search)  # the program may keep symbols, or never end without numbers
+    try:
+        found: Witness | None = fork.read(deadline + SPARE)
+    finally:
+        fork.end()
+    return found
+
+
+def _found(
+    program: Callable[..., Any],
+    claim: PrivacyClaim,
+    data: Records | Table,
+    pairs: Sequence[tuple[Any, Any]],
+    unrounded: Callable[[Any, Any], float],
+    most: Fraction | None,
+    until: float,
+) -> Witness | None:
     function = unwrapped_program(program)[0]
     search = _Search(_symbolic(program, function), claim, until)
     ranked = sorted(((search.loss(pair), pair) for pair in pairs), key=lambda one: -one[0])
@@ -158,19 +186,21 @@ def _symbolic(program: Callable[..., Any], function: FunctionType) -> SymbolicPr
     coins = "coins" in inputs
 
     def run(source: Any, data: Any) -> Any:
-        state = ProgramState(program)
         given = [data if kind == "data" else source for kind in inputs]
-        try:
-            with contextlib.nullcontext() if coins else seeded(0, source, function.__globals__):
-                found = program(*given)
-                found = list(found) if isinstance(found, GeneratorType) else found
-        finally:
-            changed = state.restored()
-        if changed:  # then the law of a run depends on the runs before, and forms would stay in the objects
-            raise RefusedError("the program changes its own state", code="E-PROGRAM-NOT-FOLLOWED")
+        with contextlib.nullcontext() if coins else seeded(0, source, function.__globals__):
+            before = _global_randomness()
+            found = program(*given)
+            found = list(found) if isinstance(found, GeneratorType) else found
+            if _global_randomness() != before:
+                raise RefusedError("the program draws from a global generator", code="E-PROGRAM-NOT-FOLLOWED")
         return found
 
     return SymbolicProgram(run, coins)
+
+
+def _global_randomness() -> Any:
+    numpy_state = np.random.get_state(legacy=False)  # noqa: NPY002  programs may use it
+    return pickle.dumps(numpy_state), random.getstate()
 
 
 class _Search:
@@ -196,8 +226,11 @@ class _Search:
         sides = self._sides(pair)
         if sides is None:
             return 0.0
-        events = _events(*sides, fine=not isinstance(self.claim, PureDP))
-        ends = [self._estimates(sides, event) for event in events]
+        try:
+            events = _events(*sides, fine=not isinstance(self.claim, PureDP))
+            ends = [self._estimates(sides, event) for event in events]
+        except REFUSALS:  # numbers too large for floats
+            return 0.0
         return self._loss([one for one in ends if one is not None])
 
     def _sides(self, pair: tuple[Any, Any]) -> tuple[list[SymbolicPath], list[SymbolicPath]] | None:
@@ -228,12 +261,12 @@ class _Search:
         sides = self._sides(pair)
         if sides is None:
             return None
-        known = [(event, ends) for event in _events(*sides) if (ends := self._estimates(sides, event))]
-        if isinstance(self.claim, PureDP):
-            known = [max(known, key=lambda one: _ratio(*one[1]))]
-        else:
-            known = _disjoint(known)
         try:
+            known = [(event, ends) for event in _events(*sides) if (ends := self._estimates(sides, event))]
+            if isinstance(self.claim, PureDP):
+                known = [max(known, key=lambda one: _ratio(*one[1]))]
+            else:
+                known = _disjoint(known)
             found = self._witness(pair, sides, [event for event, _ in known])
         except REFUSALS:  # no bound for this claim
             return None
@@ -286,12 +319,14 @@ class _Search:
         return bool(MODES)
 
     def _agrees(self, pair: tuple[Any, Any], sides: Any) -> bool:
-        """Return whether runs with real noise have the output of their paths."""
+        """Return whether runs with real noise have the output of their paths, also of improbable ones."""
         with quiet():
             return all(
                 self.program.agrees(data, paths, seed)
                 for data, paths in zip(pair, sides, strict=True)
                 for seed in range(RUNS)
+            ) and all(
+                self.program.replays(data, paths, RUNS) for data, paths in zip(pair, sides, strict=True)
             )
 
 

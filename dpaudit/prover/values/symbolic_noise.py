@@ -4,6 +4,11 @@ The generator returns linear forms over noise symbols, alone or in object arrays
 forms. A comparison asks ``_Walk`` for an answer, and both answers are explored. So the regions of the paths
 are disjoint and cover the noise up to a null set. A use of a form that is not linear makes the path fail,
 even if the program catches the error.
+
+A program can treat symbols differently from numbers, for example by their type, and keep them between runs.
+So ``replays`` runs it with numbers inside the region of each path, and a form of another run makes a path
+fail.
+The program and its objects are left changed, so the caller runs it in a fork.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NoReturn
@@ -20,7 +25,7 @@ import numpy as np
 
 from dpaudit.core.views import PUBLIC, audience
 from dpaudit.prover.forms import Form, symbol
-from dpaudit.prover.values.noise_regions import Noise
+from dpaudit.prover.values.noise_regions import Noise, estimated, inner_points
 from dpaudit.prover.values.run import exact
 
 __all__ = ["SymbolicPath", "SymbolicProgram"]
@@ -41,8 +46,27 @@ REAL: dict[str, Callable[[Any], float]] = {
 }
 
 
-class _LinearityError(Exception):
-    """The program uses noise in a way that is not linear."""
+class _LinearityError(BaseException):
+    """The program uses noise in a way that is not linear.
+
+    It is not an ``Exception``, because a program that tries again after every ``Exception`` would not end.
+    """
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """Source of numbers of a run without symbols: fixed ones where they are given, else those of ``rng``."""
+
+    rng: np.random.Generator
+    values: Mapping[str, float] = field(default_factory=dict)
+    picks: Sequence[int] = ()
+
+    def number(self, name: str, noise: Noise) -> float:
+        found = self.values.get(name)
+        return REAL[noise.law](self.rng) * float(noise.scale) if found is None else found
+
+    def pick(self, place: int, draw: Callable[[Any], Any]) -> int:
+        return self.picks[place] if place < len(self.picks) else int(draw(self.rng))
 
 
 @dataclass(frozen=True)
@@ -61,10 +85,10 @@ class SymbolicPath:
 
 @dataclass(eq=False)
 class _Walk:
-    """One run. With ``real``, noise is drawn from it, and ``values`` holds the drawn numbers."""
+    """One run. With ``real``, noise is numbers from it, and ``values`` holds the drawn ones."""
 
     choices: list[int]
-    real: Any = None
+    real: _Drawn | None = None
     values: dict[str, float] = field(default_factory=dict)
     picks: list[int] = field(default_factory=list)
     taken: list[tuple[int, int]] = field(default_factory=list)  # (answer, number of answers)
@@ -80,6 +104,10 @@ class _Walk:
     def fail(self, what: str) -> NoReturn:
         self.failed = True
         raise _LinearityError(what)
+
+    def own(self, number: Linear) -> Form:
+        """Return the form of a number, which must be of this run."""
+        return number.form if number.walk is self else self.fail("noise of an earlier run")
 
     def choose(self, answers: int) -> int:
         if len(self.taken) >= MAX_DECISIONS or answers > MAX_OPTIONS:
@@ -122,12 +150,12 @@ class _Walk:
         name = f"n{len(self.noise):04}"
         self.noise[name] = Noise(law, number)
         if self.real is not None:
-            self.values[name] = float(REAL[law](self.real)) * float(number)
-            return np.float64(self.values[name])
+            self.values[name] = self.real.number(name, self.noise[name])
+            return self.values[name]
         return Linear(symbol(name), self)
 
     def weighted(self, p: list[tuple[Fraction, Fraction]], draw: Callable[[Any], Any]) -> int:
-        answer = self.choose(len(p)) if self.real is None else int(draw(self.real))
+        answer = self.choose(len(p)) if self.real is None else self.real.pick(len(self.picks), draw)
         self.picks.append(answer)
         self.low, self.high = self.low * p[answer][0], self.high * p[answer][1]
         return answer
@@ -144,7 +172,7 @@ class Linear:
 
     def _form(self, other: Any) -> Form:
         if isinstance(other, Linear):
-            return other.form
+            return self.walk.own(other)
         if isinstance(other, bool | np.bool_ | int | np.integer | Fraction):
             return Form({}, exact(other))
         if isinstance(other, float | np.floating) and np.isfinite(other):
@@ -201,8 +229,8 @@ class Linear:
         if isinstance(other, np.ndarray):
             return np.array([self._below(one, strict=strict) for one in other.ravel()]).reshape(other.shape)
         if isinstance(other, float | np.floating) and np.isinf(other):
-            return bool(other > 0)
-        return self.walk.below(self.form.plus(self._form(other), Fraction(-1)), strict=strict)
+            return np.bool_(other > 0)
+        return np.bool_(self.walk.below(self.form.plus(self._form(other), Fraction(-1)), strict=strict))
 
     def __lt__(self, other: Any) -> Any:
         return self._below(other, strict=True)
@@ -219,10 +247,11 @@ class Linear:
     def __eq__(self, other: object) -> Any:
         if isinstance(other, np.ndarray):
             return self.walk.fail("noise is compared with an array for equality")
-        return other is not None and not isinstance(other, str) and self.form == self._form(other)
+        known = other is not None and not isinstance(other, str)
+        return np.bool_(known and self.form == self._form(other))
 
     def __ne__(self, other: object) -> Any:
-        return not self == other
+        return np.bool_(not self == other)
 
     def __bool__(self) -> bool:
         return bool(self.form.terms) or self.form.constant != 0
@@ -253,7 +282,8 @@ class _Generator:
     def _drawn(self, law: str, loc: Any, scale: Any, size: Any) -> Any:
         shape: Any = size if size is not None else np.broadcast_shapes(np.shape(loc), np.shape(scale))
         if size is None and shape == ():
-            return loc + self._walk.drawn(law, scale)
+            number = loc + self._walk.drawn(law, scale)
+            return number if self._walk.real is None else float(number)
         shape = (int(shape),) if np.ndim(shape) == 0 else tuple(shape)
         scales, found = np.broadcast_to(np.asarray(scale), shape), np.empty(shape, dtype=object)
         for place in np.ndindex(shape):
@@ -353,7 +383,7 @@ class _Coins:
 def flat(value: Any, walk: _Walk) -> list[str | Form]:
     """Return an output as texts and forms. Boolean values are numbers."""
     if isinstance(value, Linear):
-        return [value.form]
+        return [walk.own(value)]
     if value is None or isinstance(value, str):
         return [f"text {value}" if value is not None else "none"]
     if isinstance(value, bool | np.bool_ | int | np.integer):
@@ -394,7 +424,7 @@ class SymbolicProgram:
             walk = _Walk(choices)
             try:
                 output = self._output(walk, data)
-            except Exception:  # an error of the program, or of its use of forms: nothing is concluded
+            except (Exception, SystemExit, _LinearityError):  # of the program: nothing is concluded
                 return None
             if walk.failed or [answer for answer, _ in walk.taken[: len(choices)]] != choices:
                 return None
@@ -414,22 +444,32 @@ class SymbolicProgram:
         A program with a generator runs with a generator of numpy too, which draws the same numbers. So a
         program that treats symbols or their generator differently does not agree.
         """
-        walk = _Walk([], real=np.random.default_rng(seed))
+        walk = _Walk([], real=_Drawn(np.random.default_rng(seed)))
         try:
             output = self._output(walk, data)
             native = output if self.coins else self._output(walk, data, np.random.default_rng(seed))
-        except Exception:
+        except (Exception, SystemExit, _LinearityError):
             return False
-        if len(native) != len(output) or not all(
-            _close(a, b, walk.values) for a, b in zip(native, output, strict=True)
-        ):
-            return False
-        met = [path for path in paths if _contains(path, walk)]
-        return any(
-            len(path.output) == len(output)
-            and all(_close(a, b, walk.values) for a, b in zip(path.output, output, strict=True))
-            for path in met
+        return _alike(native, output, walk.values) and any(
+            _alike(path.output, output, walk.values) for path in paths if _contains(path, walk)
         )
+
+    def replays(self, data: Any, paths: list[SymbolicPath], seed: int) -> bool:
+        """Return whether runs with numbers inside the region of each path have the output of that path."""
+        rng = np.random.default_rng(seed)
+        for path in paths:
+            points = list(inner_points(path.rows, path.noise, rng))
+            if not points and estimated(path.rows, path.noise) != 0:
+                return False
+            for values in points:
+                walk = _Walk([], real=_Drawn(rng, values, path.picks))
+                try:
+                    output = self._output(walk, data)
+                except (Exception, SystemExit, _LinearityError):
+                    return False
+                if not (_contains(path, walk) and _alike(path.output, output, walk.values)):
+                    return False
+        return True
 
 
 def _contains(path: SymbolicPath, walk: _Walk) -> bool:
@@ -440,6 +480,11 @@ def _contains(path: SymbolicPath, walk: _Walk) -> bool:
 
 def _at(form: Form, values: dict[str, float]) -> float:
     return float(form.constant) + sum(float(f) * values[name] for name, f in form.terms.items())
+
+
+def _alike(one: Sequence[str | Form], other: Sequence[str | Form], values: dict[str, float]) -> bool:
+    """Return whether two outputs are equal up to rounding."""
+    return len(one) == len(other) and all(_close(a, b, values) for a, b in zip(one, other, strict=True))
 
 
 def _close(one: str | Form, other: str | Form, values: dict[str, float]) -> bool:

@@ -13,7 +13,6 @@ from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import evidence_from_json
 from dpaudit.core.verdicts import VerdictKind
 from dpaudit.distributions import Laplace
-from dpaudit.prover.values.program_state import ProgramState
 from tests.prover.values.witnesses import witness_of
 
 ONE = PureDP(epsilon=1)
@@ -291,35 +290,6 @@ def test_no_right_program_of_the_benchmark_is_refuted():
     assert [p.name for p in some if witness_of(p.function, p.claim, p.sizes["N"]) is not None] == []
 
 
-STORE: dict[str, float] = {}
-
-
-def kept_in_a_global(data, rng):
-    if "z" not in STORE:
-        STORE["z"] = rng.laplace()
-    return data.sum() + STORE["z"]
-
-
-def kept_in_a_default(data, rng, kept=[]):  # noqa: B006 (the default is what the test is about)
-    kept.append(rng.laplace())
-    return data.sum() + kept[0]
-
-
-@pytest.mark.parametrize("function", [kept_in_a_global, kept_in_a_default])
-def test_the_search_leaves_no_symbols_in_the_program(function):
-    """The objects of a program hold real numbers after an audit, and its claim is not refuted."""
-    state = ProgramState(function)
-    found = audit(function, PureDP(epsilon=1), data=Records(Integers(0, 1)), max_samples=200)
-    assert found.verdict is VerdictKind.INCONCLUSIVE
-    function(np.array([1]), np.random.default_rng(0))
-    kept = [*STORE.values(), *(kept_in_a_default.__defaults__ or ((),))[0]]
-    assert kept
-    assert state.restored()
-    assert not STORE
-    assert kept_in_a_default.__defaults__ == ([],)
-    assert all(type(value) is float for value in kept)
-
-
 def normal_maximum(data, rng):
     return np.argmax(np.bincount(data, minlength=5) + rng.normal(scale=1.0, size=5))
 
@@ -349,17 +319,3 @@ def test_the_search_tries_the_texts_of_a_program(function):
     """Texts in a program are tried as records, alone and repeated."""
     data = Records(Texts(longest=200), container="list")
     assert audit(function, PureDP(epsilon=1), data=data).verdict is VerdictKind.REFUTED
-
-
-def test_all_changes_of_a_mapping_are_undone():
-    """Also keys with two underscores, which are not looked at as attributes."""
-
-    def keeping(data, rng):
-        STORE["__level"] = 1.0
-        return data.sum() + rng.laplace()
-
-    state = ProgramState(keeping)
-    assert not state.restored()
-    keeping(np.ones(1), np.random.default_rng(0))
-    assert state.restored()
-    assert not STORE
