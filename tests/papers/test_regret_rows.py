@@ -404,6 +404,7 @@ def test_an_unknown_figure_is_refused(capsys: pytest.CaptureFixture[str], tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.hours
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("row_id", [row_id for row_id in ROWS if row_id.startswith("HHM-E")])
 def test_the_experiments_at_the_paper_s_horizon(row_id: str, request: pytest.FixtureRequest) -> None:
