@@ -41,6 +41,7 @@ def test_what_init_writes_comes_out_as_expected(tmp_path: Path) -> None:
     assert "1 passed" in tests.stdout
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("row_id", "verdict"),
     [("HHM-RNM/repaired", "verified"), ("CZ23-T6C/below", "refuted"), ("SVT/3", "refuted")],

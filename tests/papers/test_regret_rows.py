@@ -76,6 +76,7 @@ def judged(row: Row, *, profile: Any = "quick", claim: Any = None) -> dict[str, 
     return finding_of(claim or row.claim, outcome, alpha=ALPHA)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("row_id", ROWS)
 def test_every_row_comes_out_as_expected(row_id: str) -> None:
     """Quick profile: the expected verdict, readable plots, and a docstring for ``dpaudit explain``."""

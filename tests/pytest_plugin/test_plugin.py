@@ -239,6 +239,7 @@ ENDS = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
 def test_a_mechanism_cannot_end_the_session_green(tmp_path: Path, end: str) -> None:
     """Whatever ends the process or the test early, the exit code is not 0, and the test after it fails."""
