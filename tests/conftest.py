@@ -69,18 +69,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Where Python is told to keep no bytecode, as in many containers, keep it beside the sources' tree for
-    this session: each of hundreds of child processes would compile the package, which takes longer than to
-    import it. Set before workers start, so that they and their children share it.
+    """Where Python is told to keep no bytecode, as in many containers, keep it in pytest's cache: each worker
+    and each of hundreds of child processes would compile the tests and the packages, which takes longer than
+    to import them. Set before workers start, so that they and their children share it. A session without a
+    cache, as for a mutant, keeps it for itself.
     """
     if not sys.dont_write_bytecode or hasattr(config, "workerinput"):
         return
-    folder = tempfile.TemporaryDirectory(prefix="dpaudit-bytecode-", ignore_cleanup_errors=True)
     changed = pytest.MonkeyPatch()
     changed.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-    changed.setenv("PYTHONPYCACHEPREFIX", folder.name)
-    config.add_cleanup(folder.cleanup)
+    changed.setenv("PYTHONPYCACHEPREFIX", str(_bytecode(config)))
     config.add_cleanup(changed.undo)
+
+
+def _bytecode(config: pytest.Config) -> Path:
+    """Return the folder for bytecode."""
+    if cache := getattr(config, "cache", None):
+        return Path(cache.mkdir("bytecode"))
+    folder = tempfile.TemporaryDirectory(prefix="dpaudit-bytecode-", ignore_cleanup_errors=True)
+    config.add_cleanup(folder.cleanup)
+    return Path(folder.name)
 
 
 def pytest_collection_finish() -> None:

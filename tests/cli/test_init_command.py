@@ -88,6 +88,7 @@ def test_every_repair_that_is_taken_out_makes_a_suite(monkeypatch: pytest.Monkey
     assert taken >= 0.9 * len(repairs)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("row_id", "why"),
     [("SVT/proved", "a function makes it"), ("HHM-NONE", "Did you mean")],

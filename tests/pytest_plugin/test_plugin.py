@@ -281,6 +281,7 @@ def test_forks_and_hooks_end_as_ever(tmp_path: Path) -> None:
 WORKERS = ((), ("-p", "xdist.plugin", "-n2"))
 
 
+@pytest.mark.sample(1, each=("patterns", "more"))
 @pytest.mark.parametrize("workers", WORKERS, ids=["one process", "two workers"])
 @pytest.mark.parametrize(
     ("patterns", "more"),
