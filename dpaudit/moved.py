@@ -68,7 +68,7 @@ _FILES = {
     "prover.shear": "prover.change_of_variables",
     "prover.touches": "prover.affected",
     "replay.channel_prices": "replay.channel_costs",
-    "replay.entered": "replay.coverage",
+    "replay.entered": "replay.watch",
     "replay.enumerated": "replay.enumeration",
     "replay.followed": "replay.aggregate_histories",
     "replay.gathering": "replay.replay_plan",

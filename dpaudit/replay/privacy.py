@@ -41,13 +41,13 @@ from dpaudit.replay.accounting import common_measure
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.blackbox_crosscheck import crosscheck
 from dpaudit.replay.changed_users import in_the_claims_words, view_of
-from dpaudit.replay.coverage import Watch
 from dpaudit.replay.domains import ListedPairs, require_neighbours
 from dpaudit.replay.estimating import Source, estimated
 from dpaudit.replay.findings import Findings, Subject, require_repeatable
 from dpaudit.replay.input_order import each_input
 from dpaudit.replay.releases import release_witness
 from dpaudit.replay.replay_plan import gather
+from dpaudit.replay.watch import Watch
 
 __all__ = ["ACCOUNTING", "LEAK", "digest_of", "privacy_outcome", "short_outcome", "without_certificates"]
 
@@ -103,7 +103,6 @@ def _gaps(audit: PrivacyAudit, findings: Findings) -> list[str]:
         for site in audit.sites
         if site.pattern not in findings.touched
     ]
-    found += findings.unentered
     if audit.domain is None or isinstance(audit.domain, ListedPairs):
         # Weak pairs hide a program whose true sensitivity is larger; corners of a domain do not.
         found += [
@@ -185,7 +184,7 @@ def short_outcome(audit: PrivacyAudit, run: Run) -> Outcome | None:
     Otherwise return ``None``, which means nothing. Use this for programs that are expected to be broken.
     Raises as ``privacy_outcome`` does.
     """
-    claim, program = audit.claim, Watch(audit.program).counted  # cuts a run that does not end
+    claim, program = audit.claim, Watch(audit.program).program  # cuts a run that does not end
     findings = Findings(Subject(program=program, claim=claim, sites=audit.sites, proof=audit.whole))
     pairs, rng = list(audit.neighbours(run)), run.rng("replays")
     for pair in pairs:
@@ -366,7 +365,7 @@ def digest_of(audit: PrivacyAudit, seed: int, *, row_id: str) -> str:
 
     def print_of(data: Any) -> str:
         rng = np.random.default_rng(seed)
-        return fingerprint(record(watch.counted, data, rng=rng, keep_errors=True, limits=Limits()))
+        return fingerprint(record(watch.program, data, rng=rng, keep_errors=True, limits=Limits()))
 
     prints = each_input(inputs * ROUNDS, print_of)
     # one process may make a file, and all later ones find it

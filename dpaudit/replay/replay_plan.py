@@ -21,7 +21,6 @@ from dpaudit.core.neighbours import Neighbours, both_directions
 from dpaudit.core.suite import Run
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.changed_users import of_the_same_users, view_of
-from dpaudit.replay.coverage import Watch, excuse_for
 from dpaudit.replay.domains import Beside, Domain, Records, more_pairs, require_neighbours
 from dpaudit.replay.findings import Findings, Subject, require_repeatable
 from dpaudit.replay.histories import far_out, worst_history
@@ -29,6 +28,7 @@ from dpaudit.replay.input_order import DIFFERS, backwards, each_input
 from dpaudit.replay.positions import everywhere, range_in_words
 from dpaudit.replay.quantiles import quantile_histories
 from dpaudit.replay.search import neighbouring_arrays, search_pairs
+from dpaudit.replay.watch import Watch
 
 __all__ = ["gather"]
 
@@ -75,9 +75,7 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     watch = Watch(audit.program)  # after the first run, whose results a cache may hold
     watch.outside.update(outside)  # the first run alone may make a file
     longest = watch.limit
-    subject = Subject(
-        program=watch.program, aside=watch.counted, claim=claim, sites=audit.sites, proof=audit.whole
-    )
+    subject = Subject(program=watch.program, claim=claim, sites=audit.sites, proof=audit.whole)
     findings, aside = Findings(subject), Findings(subject)
     found = _searched_pair(audit, run, watch, findings)
     if found is not None:
@@ -152,7 +150,7 @@ def _first_prints(
 
 def _print(watch: Watch, data: Any, run: Run) -> str:
     rng = run.rng("same input")
-    return fingerprint(record(watch.counted, data, rng=rng, keep_errors=True, limits=Limits()))
+    return fingerprint(record(watch.program, data, rng=rng, keep_errors=True, limits=Limits()))
 
 
 def _look(
@@ -309,7 +307,7 @@ def _at_quantiles(
 
 def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: Watch) -> None:
     """Collect the unmet conditions other than leaks and broken accounting, and the notes."""
-    _note_unentered(findings, audit, watch)
+    _note_files(findings, watch)
     findings.histories = findings.replays
     findings.unmet += findings.additions.objections()
     if findings.unseen:
@@ -343,50 +341,16 @@ def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: W
         )
 
 
-def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> None:
-    """Collect lines and branches that no replay ran, as unmet conditions unless the audit gives a reason."""
-    if not watch.functions:
-        findings.unentered.append(
-            "no function of the program could be traced line by line: write it as a Python function"
-        )
-    excused: set[str] = set()
-    unwatched = []
-    for function, kind in watch.unwatched.items():
-        name = excuse_for(function, audit.unentered)
-        if name is not None:
-            excused.add(name)
-        else:
-            unwatched.append(f"{function} ({kind})")
-    if unwatched:
-        more = f" and {len(unwatched) - 3} more" if len(unwatched) > 3 else ""
-        findings.unentered.append(
-            f"not traced: the program calls {', '.join(unwatched[:3])}{more}, whose lines and branches are "
-            "not counted; write it in the suite, or audit the function itself"
-        )
+def _note_files(findings: Findings, watch: Watch) -> None:
+    """Collect files that the program changed, as an unmet condition, and note traced files of packages."""
     if watch.outside:
-        findings.unentered.append(
+        findings.unmet.append(
             f"state outside the process: the program {', '.join([*watch.outside][:3])}, and a later run may "
             "read what an earlier one left there"
         )
     findings.notes += [
         f"traced in an installed package: {Path(file).name}, SHA-256 {digest}"
         for file, digest in watch.sources().items()
-    ]
-    lines = []
-    for line, function in watch.missing():
-        name = excuse_for(function, audit.unentered)
-        if name is not None:
-            excused.add(name)
-        else:
-            lines.append(f"{line} in {function}")
-    if lines:
-        more = f" and {len(lines) - 5} more" if len(lines) > 5 else ""
-        findings.unentered.append(f"no replay ran {', '.join(lines[:5])}{more}: force a history that does")
-    reasons: dict[str, list[str]] = {}
-    for name in sorted(excused):
-        reasons.setdefault(audit.unentered[name], []).append(name)
-    findings.notes += [
-        f"not every line of {', '.join(names)} was run: {reason}" for reason, names in reasons.items()
     ]
 
 
@@ -404,10 +368,10 @@ def _searched_pair(audit: PrivacyAudit, run: Run, watch: Watch, findings: Findin
         view, rng = view_of(pair, audit.claim.view), run.rng("search")
 
         def replayed(recording: Recording) -> Replay:
-            return replay(watch.counted, pair.right, recording, view=view, counted=findings.subject.counted)
+            return replay(watch.program, pair.right, recording, view=view, counted=findings.subject.counted)
 
         limits = Limits()
-        replays = worst_history(watch.counted, pair, rng=rng, rounds=3, limits=limits, replayed=replayed)
+        replays = worst_history(watch.program, pair, rng=rng, rounds=3, limits=limits, replayed=replayed)
         return max((abs(float(result.loss())) for result in replays), default=0.0)
 
     records, width = audit.searched
