@@ -75,7 +75,6 @@ _FILES = {
     "replay.misfits": "replay.certificate_matching",
     "replay.moved_noise": "replay.shifted_noise",
     "replay.moves": "replay.shifts",
-    "replay.second_look": "replay.blackbox_crosscheck",
     "replay.together": "replay.combined_histories",
     "replay.witnessing": "replay.witness_search",
     "suite.proved": "suite.program_proofs",

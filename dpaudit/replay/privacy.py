@@ -6,10 +6,9 @@ loss in the claim's view and in the finest view, each with its witness, leaks, a
 
 The suite's certificate is about a mechanism. One of its assumptions is that the program is this mechanism, so
 ``consistent`` is the strongest verdict that a certificate gives a program. It requires that every affected
-site is a mechanism of the certificate, every declared site was affected on a forced history, every line and
-branch of the program ran, nothing undeclared was affected, no leak was seen, the pairs are strong enough, and
-a black-box check finds nothing (docs/design.md, rule 10). A bound above what the search reached is consistent
-all the same, and a note says by how much.
+site is a mechanism of the certificate, every declared site was affected on a forced history, nothing
+undeclared was affected, no leak was seen, and the pairs are strong enough (docs/design.md, rule 10). A bound
+above what the search reached is consistent all the same, and a note says by how much.
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ from dpaudit.core.views import EVERYTHING, View
 from dpaudit.kernel.kernel_t0 import Setting
 from dpaudit.replay.accounting import common_measure
 from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.blackbox_crosscheck import crosscheck
 from dpaudit.replay.changed_users import in_the_claims_words, view_of
 from dpaudit.replay.domains import ListedPairs, require_neighbours
 from dpaudit.replay.estimating import Source, estimated
@@ -169,11 +167,6 @@ def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> O
     evidence += _from_below(audit, findings, audit.claim, audit.claim.view)
     evidence += _estimates(audit, findings, run, refuted=_refutes(evidence, audit.claim))
     evidence = _standing(evidence, mismatches, gaps, notes)
-    verdict = judge(audit.claim, evidence, unmet=unmet, alpha=run.alpha).verdict
-    if any("lines" in why for why in findings.cut):
-        notes.append("no black-box cross-check: some runs of the program do not end")
-    elif verdict in (VerdictKind.VERIFIED, VerdictKind.CONSISTENT):
-        notes.append(crosscheck(audit.program, audit.claim, audit.neighbours(run), seed=run.seed))
     plots = [_loss_plot(audit, findings)] if findings.losses else []
     return Outcome(evidence, notes, unmet, plots, findings.replays, cells=cells)
 
