@@ -145,14 +145,10 @@ class Findings:
     cut: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     ended: int = 0
-    pairs: int = 0
-    histories: int = 0
     unseen: dict[str, None] = field(default_factory=dict)
     additions: Additions = field(default_factory=Additions)
     #: Descriptions, with counts, of the generated pairs that were replayed.
     tried: list[str] = field(default_factory=list)
-    places: str = ""
-    numbers: str = ""
     limits: Limits = field(default_factory=Limits)
     lines: int = 0
     first_releases: dict[View, FirstRelease] = field(default_factory=dict)

@@ -62,19 +62,14 @@ REACHED = Fraction(99, 100)
 ROUNDS = 3
 
 
-def _certificate(audit: PrivacyAudit, claim: Claim, findings: Findings) -> list[Evidence]:
+def _certificate(audit: PrivacyAudit, claim: Claim) -> list[Evidence]:
     """Return the certificate, with the assumption that the program is its mechanism.
 
     Replays test this assumption and never prove it.
     """
     if audit.whole is None:
         return []
-    shown = f"{findings.histories} histories on {findings.pairs} pairs"
-    words = f"the program is this mechanism, as tested by {shown}"
-    if findings.tried:
-        words += f", including {' and '.join(findings.tried)}"
-    if findings.places:
-        words += f"; {findings.places} were changed, with numbers from {findings.numbers}"
+    words = "the program is this mechanism"
     if audit.claim.unit is Unit.USER:
         words += "; each pair is assumed to change what one user contributes"
     mechanism = audit.whole
@@ -162,7 +157,7 @@ def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> O
         replace(cell, unmet=[*cell.unmet, *unsearched])
         for cell in _accounting_cells(audit, findings, mismatches, gaps, notes, expect=accounting)
     ]
-    evidence = _certificate(audit, audit.claim, findings)
+    evidence = _certificate(audit, audit.claim)
     unmet = [*mismatches, *gaps, *_too_tight(audit), *unsearched]
     evidence += _from_below(audit, findings, audit.claim, audit.claim.view)
     evidence += _estimates(audit, findings, run, refuted=_refutes(evidence, audit.claim))
@@ -256,7 +251,7 @@ def _accounting_cell(
     expect: str,
 ) -> Cell:
     """Return a cell on the proof's own accounting: the total cost of all releases at their worst outcomes."""
-    evidence = _certificate(audit, claim, findings)
+    evidence = _certificate(audit, claim)
     notes: list[str] = []
     evidence += _from_below(audit, findings, claim, EVERYTHING)
     return Cell(

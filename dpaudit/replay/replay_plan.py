@@ -21,11 +21,11 @@ from dpaudit.core.neighbours import Neighbours, both_directions
 from dpaudit.core.suite import Run
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.changed_users import of_the_same_users, view_of
-from dpaudit.replay.domains import Beside, Domain, Records, more_pairs, require_neighbours
+from dpaudit.replay.domains import Beside, Domain, Records, require_neighbours
 from dpaudit.replay.findings import Findings, Subject, require_repeatable
 from dpaudit.replay.histories import far_out, worst_history
 from dpaudit.replay.input_order import DIFFERS, backwards, each_input
-from dpaudit.replay.positions import everywhere, range_in_words
+from dpaudit.replay.positions import everywhere
 from dpaudit.replay.quantiles import quantile_histories
 from dpaudit.replay.search import neighbouring_arrays, search_pairs
 from dpaudit.replay.watch import Watch
@@ -76,7 +76,7 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     watch.outside.update(outside)  # the first run alone may make a file
     longest = watch.limit
     subject = Subject(program=watch.program, claim=claim, sites=audit.sites, proof=audit.whole)
-    findings, aside = Findings(subject), Findings(subject)
+    findings = Findings(subject)
     found = _searched_pair(audit, run, watch, findings)
     if found is not None:
         pairs.append(found)
@@ -86,38 +86,12 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     findings.notes += list(dict.fromkeys(text for text in unchecked if text))
     limits, steps = _look(findings, audit, pairs, run.rng("replays"), watch)
     findings.limits, findings.lines = limits, steps
-    declared = audit.domain is not None
-    made = more_pairs(
-        pairs,
-        claim.adjacency,
-        audit.domain,
-        np.random.default_rng(FORCED),  # the same pairs for every row and seed
-        most=BESIDE,
-    )
-    rng = np.random.default_rng(FORCED)
-    looked = [
-        [
-            pair
-            for pair in of_the_same_users(kind, pairs, claim.view)
-            if _glance(findings if declared else aside, audit, pair, rng, limits)
-        ]
-        for kind in (made.corners, made.random, made.rest)
-    ]
-    beside = [pair for kind in looked for pair in kind]
-    findings.tried += _tried(audit.domain, made, looked)
-    if not findings.refuted and (why := _untried(audit.domain, made, looked)):
-        findings.unsearched.append(why)
-    if audit.domain is None or not audit.domain.exhaustive:
-        places = everywhere([*pairs, *beside], claim.adjacency, audit.domain)
-        for pair in of_the_same_users(places.pairs, pairs, claim.view):
-            _touch(findings if declared else aside, audit, pair, rng, limits)
-        findings.places, findings.numbers = str(places), range_in_words([*pairs, *beside])
+    beside = [] if audit.domain is None else _generated(findings, audit, audit.domain, pairs, limits)
     share = 0.5 if run.profile == "quick" else 1.0
     _at_quantiles(findings, pairs, watch, limits, steps, share=share)
-    if declared and beside:  # on top: the listed pairs keep all of their histories
+    if beside:  # on top: the listed pairs keep all of their histories
         _at_quantiles(findings, beside, watch, limits, steps, share=share / 2)
-    _conclude(findings, aside, audit, watch)
-    findings.pairs = len(pairs) + (len(beside) if declared else 0)
+    _conclude(findings, watch)
     watch.limit = longest  # a run that does not end must be cut where the first one was
     for (name, data), before in zip(inputs, first, strict=True):
         if _print(watch, data, run) != before:
@@ -127,6 +101,32 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
                 code="E-MECHANISM-STATE",
             )
     return findings
+
+
+def _generated(
+    findings: Findings, audit: PrivacyAudit, domain: Domain, pairs: Sequence[Neighbours], limits: Limits
+) -> list[Neighbours]:
+    """Replay pairs of the domain that the audit does not list, and return those with forced histories.
+
+    Without a domain there are none: a pair outside the data that the author means refutes nothing.
+    """
+    claim = audit.claim
+    rng = np.random.default_rng(FORCED)  # the same pairs for every row and seed
+    made = domain.beside(pairs, claim.adjacency, rng, most=BESIDE)
+    rng = np.random.default_rng(FORCED)
+    looked = [
+        [pair for pair in of_the_same_users(kind, pairs, claim.view) if _glance(findings, pair, rng, limits)]
+        for kind in (made.corners, made.random, made.rest)
+    ]
+    beside = [pair for kind in looked for pair in kind]
+    findings.tried += _tried(domain, made, looked)
+    if not findings.refuted and (why := _untried(domain, made, looked)):
+        findings.unsearched.append(why)
+    if not domain.exhaustive:
+        places = everywhere([*pairs, *beside], claim.adjacency, domain)
+        for pair in of_the_same_users(places, pairs, claim.view):
+            _touch(findings, pair, rng, limits)
+    return beside
 
 
 def _first_prints(
@@ -223,9 +223,7 @@ def _follow(
         findings.note(pair, how, result)
 
 
-def _glance(
-    findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, limits: Limits
-) -> bool:
+def _glance(findings: Findings, pair: Neighbours, rng: np.random.Generator, limits: Limits) -> bool:
     """Replay a pair that the audit does not list, in both directions: one sampled history and its tails.
 
     Returns whether the pair was tried. After a refutation it is not.
@@ -241,18 +239,16 @@ def _glance(
     return True
 
 
-def _tried(domain: Domain | None, made: Beside, looked: Sequence[Sequence[Neighbours]]) -> list[str]:
+def _tried(domain: Domain, made: Beside, looked: Sequence[Sequence[Neighbours]]) -> list[str]:
     """Describe the generated pairs of the domain that were replayed."""
     corners, random, rest = map(len, looked)
     if isinstance(domain, Records):
         return [f"{corners} corner pairs and {random} random pairs of {domain}"]
-    return [f"{rest} other pairs of {domain}"] if domain is not None and made.rest else []
+    return [f"{rest} other pairs of {domain}"] if made.rest else []
 
 
-def _untried(domain: Domain | None, made: Beside, looked: Sequence[Sequence[Neighbours]]) -> str:
+def _untried(domain: Domain, made: Beside, looked: Sequence[Sequence[Neighbours]]) -> str:
     """Return why no pair of the domain was replayed, or "" if one was or none was needed."""
-    if domain is None:
-        return ""
     if not made.made:
         return f"no pair of {domain} could be generated with the types and shapes of the listed pairs"
     if made.pairs and not any(looked):
@@ -263,9 +259,7 @@ def _untried(domain: Domain | None, made: Beside, looked: Sequence[Sequence[Neig
     return ""
 
 
-def _touch(
-    findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, limits: Limits
-) -> None:
+def _touch(findings: Findings, pair: Neighbours, rng: np.random.Generator, limits: Limits) -> None:
     """Compare one sampled history of a pair that changes another position with the accounting."""
     if findings.refuted:
         return
@@ -305,10 +299,9 @@ def _at_quantiles(
             findings.replay(pair, f"forced ({item.words})", item.recording)
 
 
-def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: Watch) -> None:
+def _conclude(findings: Findings, watch: Watch) -> None:
     """Collect the unmet conditions other than leaks and broken accounting, and the notes."""
     _note_files(findings, watch)
-    findings.histories = findings.replays
     findings.unmet += findings.additions.objections()
     if findings.unseen:
         names = ", ".join(map(repr, [*findings.unseen][:5]))
@@ -324,21 +317,8 @@ def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: W
     if findings.errors:
         count = len(findings.errors)
         findings.notes.append(f"{count} runs ended with an error, such as {findings.errors[0]}")
-    beyond = list(aside.violations.values())
-    beyond += [f"leak: {leak}" for leak in aside.leaks.values()]
-    beyond += aside.unmet
-    findings.unmet += [
-        f"{text}: found on a pair that the suite does not list; list it, or declare the domain"
-        for text in beyond
-        if text not in findings.unmet
-    ]
     if findings.tried:
         findings.notes.append(f"input pairs: the suite's own, and {' and '.join(findings.tried)}")
-    if audit.domain is None:
-        findings.notes.append(
-            "input pairs: the suite's own, because no domain is declared; "
-            f"{aside.replays} replays changed records at other positions"
-        )
 
 
 def _note_files(findings: Findings, watch: Watch) -> None:
