@@ -48,7 +48,6 @@ from dpaudit.prover.values.values import (
     Array,
     Coin,
     Condition,
-    Count,
     Entries,
     Frame,
     Gone,
@@ -359,7 +358,7 @@ def _children(one: Any) -> list[Any]:
 def _publish(run: Run, roots: Sequence[Any]) -> None:
     """Publish all noise that some values hold. Refuse values that change when they are read."""
     for one in list(_walk(roots)):
-        if isinstance(one, Lazy | Running | DictView | Condition | Ranked | Count):
+        if isinstance(one, Lazy | Running | DictView | Condition | Ranked):
             run.refuse(
                 f"a loop with a random number of runs could use a {type(one).__name__.lower()} value of"
                 " before it"

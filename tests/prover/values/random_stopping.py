@@ -563,6 +563,219 @@ def nested(data, rng):
     return best
 
 
+def named_count(data, rng):
+    runs = rng.geometric(0.1)
+    best = -math.inf
+    for _ in range(runs):
+        q = (data == 1).sum() + rng.laplace(scale=2.0)
+        if q > best:
+            best = q
+    return best
+
+
+def count_inside(data, rng):
+    runs = rng.geometric(0.1)
+    best = -math.inf
+    for _ in range(runs):
+        q = (data == 1).sum() + runs + rng.laplace(scale=2.0)
+        if q > best:
+            best = q
+    return best
+
+
+def named_count_out(data, rng):
+    runs = rng.geometric(0.1)
+    best = -math.inf
+    for _ in range(runs):
+        q = (data == 1).sum() + rng.laplace(scale=2.0)
+        if q > best:
+            best = q
+    return best, runs
+
+
+def count_twice(data, rng):
+    runs = rng.geometric(0.1)
+    best = -math.inf
+    for _ in range(runs):
+        q = (data == 1).sum() + rng.laplace(scale=2.0)
+        if q > best:
+            best = q
+    other = -math.inf
+    for _ in range(runs):
+        q = (data == 2).sum() + rng.laplace(scale=2.0)
+        if q > other:
+            other = q
+    return best, other
+
+
+def count_state(data, rng):
+    best, arg = -math.inf, None
+    runs = rng.geometric(0.1)
+    for _ in range(runs):
+        q = (data == 1).sum() + rng.laplace(scale=2.0)
+        if q > best:
+            best, arg = q, runs
+    return best, arg
+
+
+def count_test(data, rng):
+    best = -math.inf
+    runs = rng.geometric(0.1)
+    for _ in range(runs):
+        q = (data == 1).sum() + rng.laplace(scale=2.0)
+        if q > best:
+            best = q
+    return best, bool(runs), runs == 3
+
+
+def count_text(data, rng):
+    best = -math.inf
+    runs = rng.geometric(0.1)
+    for _ in range(runs):
+        q = (data == 1).sum() + rng.laplace(scale=2.0)
+        if q > best:
+            best = q
+    return f"{best} {runs}"
+
+
+def adds(acc, q):
+    acc += q
+    return q
+
+
+def array_in_helper(data, rng):
+    acc = np.zeros(2)
+    best = -math.inf
+    for _ in range(rng.geometric(0.1)):
+        q = adds(acc, (data == 1).sum() + rng.laplace(scale=2.0))
+        q = (data == 1).sum() + rng.laplace(scale=2.0)
+        if q > best:
+            best = q
+    return best, acc
+
+
+def list_in_helper(data, rng):
+    acc = []
+    best = -math.inf
+    for _ in range(rng.geometric(0.1)):
+        adds(acc, [1])
+        q = (data == len(acc)).sum() + rng.laplace(scale=2.0)
+        if q > best:
+            best = q
+    return best, len(acc)
+
+
+def default_list(x, acc=[]):  # noqa: B006
+    acc.append(x)
+    return len(acc)
+
+
+def default_state(data, rng):
+    best = -math.inf
+    for _ in range(rng.geometric(0.1)):
+        n = default_list(1)
+        q = (data == n).sum() + rng.laplace(scale=2.0)
+        if q > best:
+            best = q
+    return best
+
+
+def endless():
+    n = 0
+    while True:
+        n += 1
+        yield n
+
+
+def gen_state(data, rng):
+    g = endless()
+    best, arg = -math.inf, 0
+    for _ in range(rng.geometric(0.1)):
+        n = next(g)
+        q = (data == 1).sum() + rng.laplace(scale=2.0)
+        if q > best:
+            best, arg = q, n
+    return best, arg
+
+
+class Tally:
+    def __init__(self):
+        self.n = 0
+
+    def up(self):
+        self.n += 1
+        return self.n
+
+
+def object_state(data, rng):
+    c = Tally()
+    best, arg = -math.inf, 0
+    for _ in range(rng.geometric(0.1)):
+        n = c.up()
+        q = (data == 1).sum() + rng.laplace(scale=2.0)
+        if q > best:
+            best, arg = q, n
+    return best, arg
+
+
+def nested_list_state(data, rng):
+    c = {"a": [Tally()]}
+    best, arg = -math.inf, 0
+    for _ in range(rng.geometric(0.1)):
+        n = c["a"][0].up()
+        q = (data == 1).sum() + rng.laplace(scale=2.0)
+        if q > best:
+            best, arg = q, n
+    return best, arg
+
+
+def response_reused(data, rng):
+    flips = rng.random(len(data)) < 0.25
+    best = -math.inf
+    for _ in range(rng.geometric(0.1)):
+        q = ((data == 1) ^ flips).sum() + rng.laplace(scale=2.0)
+        if q > best:
+            best = q
+    return best
+
+
+def zero_dim(data, rng):
+    acc = np.zeros(())
+    best = -math.inf
+    for _ in range(rng.geometric(0.1)):
+        adds(acc, 1)
+        q = (data == 1).sum() + rng.laplace(scale=2.0)
+        if q > best:
+            best = q
+    return best, acc
+
+
+def matrix_row(data, rng):
+    acc = np.zeros((2, 2))
+    row = acc[0]
+    best = -math.inf
+    for _ in range(rng.geometric(0.1)):
+        row[0] = (data == 1).sum() + rng.laplace(scale=2.0)
+        q = (data == 1).sum() + rng.laplace(scale=2.0)
+        if q > best:
+            best = q
+    return best, acc
+
+
+def two_selections(data, rng):
+    best = -math.inf
+    for _ in range(rng.geometric(0.1)):
+        q = (data == 1).sum() + rng.laplace(scale=4.0)
+        if q > best:
+            best = q
+    other = -math.inf
+    for _ in range(rng.geometric(0.1)):
+        q = (data == 2).sum() + best + rng.laplace(scale=4.0)
+        if q > other:
+            other = q
+    return best, other
+
+
 #: Right programs, with the laws of their numbers of runs.
 RIGHT = (
     select,
@@ -577,6 +790,8 @@ RIGHT = (
     tuple_start,
     closure_ok,
     branching_ok,
+    named_count,
+    two_selections,
 )
 #: Programs that break a condition of the rule, or have too little noise for epsilon = 3/2.
 WRONG = (
@@ -620,4 +835,19 @@ WRONG = (
     second,
     fixed,
     nested,
+    count_inside,
+    named_count_out,
+    count_twice,
+    count_state,
+    count_test,
+    count_text,
+    array_in_helper,
+    list_in_helper,
+    default_state,
+    gen_state,
+    object_state,
+    nested_list_state,
+    response_reused,
+    zero_dim,
+    matrix_row,
 )
