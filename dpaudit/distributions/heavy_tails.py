@@ -6,8 +6,8 @@ The density of Student's distribution with ``df`` degrees of freedom and scale b
 A shift by D > 0 has a bounded loss. With w = x / (b sqrt(df)) and e = D / (b sqrt(df)), the ratio of
 densities to the power 2 / (df + 1) is (1 + (w - e)^2) / (1 + w^2). Its derivative is 0 where
 w^2 - e w - 1 = 0, and its maximum over w is ((e + sqrt(e^2 + 4)) / 2)^2 = exp(2 asinh(e / 2)).
-Hence the largest loss is (df + 1) asinh(D / (2 b sqrt(df))), at a finite outcome. Nissim, Raskhodnikova and Smith 2007
-use such noise.
+Hence the largest loss is (df + 1) asinh(D / (2 b sqrt(df))), at a finite outcome. Nissim, Raskhodnikova and
+Smith 2007 use such noise.
 """
 
 from __future__ import annotations
