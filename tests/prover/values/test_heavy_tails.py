@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpaudit.coins import record, replay
 from dpaudit.core.claims import PureDP
 from dpaudit.core.data import Integers, Interval, Records
 from dpaudit.distributions import Cauchy
@@ -142,3 +143,17 @@ def test_the_check_derives_the_cost_from_the_certificate() -> None:
     assert float(check(certificate).epsilon) == pytest.approx(HALF, rel=1e-12)
     certificate["releases"][0]["factor"] = "1"
     assert float(check(certificate).epsilon) == pytest.approx(2 * math.asinh(0.5), rel=1e-12)
+
+
+@pytest.mark.parametrize(("epsilon", "verdict"), [("0.962424", "verified"), ("0.9624", "inconclusive")])
+def test_a_claim_below_the_bound_is_not_verified(epsilon: str, verdict: str) -> None:
+    """The noise of scale 1 costs 2 asinh(1/2) = 0.96242365..., and twice the noise would cost 0.4949."""
+    assert prove_values(half_the_noise, PureDP(epsilon=epsilon), data=UNIT).verdict == verdict
+
+
+def test_a_replay_computes_the_loss_of_cauchy_noise() -> None:
+    """The loss of a recorded outcome is the log-ratio of the two densities there."""
+    ones, fewer = np.array([1.0, 1.0]), np.array([1.0, 0.0])
+    recording = record(observed, ones, rng=np.random.default_rng(3))
+    x, loss = float(recording.returned), float(replay(observed, fewer, recording).losses[0].loss)
+    assert loss == pytest.approx(math.log((4 + (x - 1) ** 2) / (4 + (x - 2) ** 2)), rel=1e-12)
