@@ -64,13 +64,13 @@ NOT_PROVED: dict[tuple[str, str], str] = {
     ),
     ("libraries/ibm_permute_and_flip", "N"): (
         "not followed: rng.permutation is not supported (use one of laplace, normal, gumbel, exponential, "
-        "standard_normal, random, uniform, integers, choice, geometric, logseries, negative_binomial, "
-        "binomial, poisson)"
+        "standard_normal, standard_cauchy, random, uniform, integers, choice, geometric, logseries, "
+        "negative_binomial, binomial, poisson)"
     ),
     ("libraries/ibm_permute_and_flip", "every N"): (
         "not followed: rng.permutation is not supported (use one of laplace, normal, gumbel, exponential, "
-        "standard_normal, random, uniform, integers, choice, geometric, logseries, negative_binomial, "
-        "binomial, poisson)"
+        "standard_normal, standard_cauchy, random, uniform, integers, choice, geometric, logseries, "
+        "negative_binomial, binomial, poisson)"
     ),
     ("libraries/matrix_factorisation_correlated_noise", "N"): (
         "not followed: a private value is published without noise"

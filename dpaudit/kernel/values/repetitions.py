@@ -72,8 +72,8 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.kernel.values.heavy_tails import log_above
 from dpaudit.kernel.values.info import need
-from dpaudit.kernel.values.releases import log_above
 
 __all__ = ["blocks_of", "repeated_cost"]
 

@@ -382,9 +382,10 @@ def _released(run: Run, noisy: Noisy) -> Any:
     if draw.hidden:
         run.refuse("noise that was used in a hidden comparison cannot be released or used again")
     whole = _is_whole(draw)
-    if not whole and draw.distribution not in ("laplace", "gaussian"):
+    if not whole and draw.distribution not in ("laplace", "cauchy", "gaussian"):
         run.refuse(
-            f"{draw.distribution} noise on a released value is not supported (use Laplace or Gaussian)"
+            f"{draw.distribution} noise on a released value is not supported (use Laplace, Cauchy or"
+            " Gaussian)"
         )
     run.take(draw, entry)
     release = {

@@ -72,6 +72,7 @@ __all__ = [
 #: The distributions of dpaudit that a program may use, and their names in the record.
 DISTRIBUTIONS: dict[Any, str] = {
     distributions.Laplace: "laplace",
+    distributions.Cauchy: "cauchy",
     distributions.Gaussian: "gaussian",
     distributions.DiscreteLaplace: "discrete-laplace",
     distributions.DiscreteGaussian: "discrete-gaussian",
@@ -94,7 +95,8 @@ SHARED: dict[Any, tuple[str, dict[str, str]]] = {
 
 #: Noise that may be added to a private value.
 ADDITIVE = (
-    "laplace", "gaussian", "discrete-laplace", "discrete-gaussian", *(name for name, _ in FAMILIES.values())
+    "laplace", "cauchy", "gaussian", "discrete-laplace", "discrete-gaussian",
+    *(name for name, _ in FAMILIES.values())
 )  # fmt: skip
 
 
@@ -110,6 +112,7 @@ GENERATOR = {
     "gumbel": _signature("loc=0.0, scale=1.0, size=None"),
     "exponential": _signature("scale=1.0, size=None"),
     "standard_normal": _signature("size=None"),
+    "standard_cauchy": _signature("size=None"),
     "random": _signature("size=None"),
     "uniform": _signature("low=0.0, high=1.0, size=None"),
     "integers": _signature("low, high=None, size=None"),
@@ -126,6 +129,7 @@ METHODS = {
     "gumbel": "gumbel",
     "exponential": "exponential",
     "standard_normal": "gaussian",
+    "standard_cauchy": "cauchy",
 }
 _SELECTION = _signature("scores, noise")
 COINS = {
