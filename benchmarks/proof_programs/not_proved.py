@@ -72,9 +72,6 @@ NOT_PROVED: dict[tuple[str, str], str] = {
         "standard_normal, standard_cauchy, random, uniform, integers, choice, geometric, logseries, "
         "negative_binomial, binomial, poisson)"
     ),
-    ("libraries/matrix_factorisation_correlated_noise", "N"): (
-        "not followed: a private value is published without noise"
-    ),
     ("idioms/counts_in_a_list", "N"): (
         "not followed: with a private number of records, a loop may only add to totals, as in "
         "sum(1 for x in data if x > 3), and cannot call functions of the program (use whole arrays)"

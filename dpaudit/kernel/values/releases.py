@@ -338,10 +338,16 @@ def _by_position(s: Setting, parts: Sequence[Part]) -> list[list[Part]]:
     """Return the sets of releases that one record may affect.
 
     Positions only matter if one record changes and the number of records is public, because a group may have
-    a record in every part.
+    a record in every part. A release with unknown support is in every set.
     """
-    if s.group != 1 or s.length_is_private or any(part.support is None for part in parts):
+    if s.group != 1 or s.length_is_private:
         return [list(parts)]
+    everywhere = [part for part in parts if part.support is None]
+    known = _by_known_position([part for part in parts if part.support is not None])
+    return [[*members, *everywhere] for members in known or [[]]]
+
+
+def _by_known_position(parts: Sequence[Part]) -> list[list[Part]]:
     if any(type(end) is tuple for part in parts for piece in part.support or () for end in piece[:2]):
         return _that_meet(parts)
     ends = {0}

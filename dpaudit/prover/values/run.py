@@ -30,6 +30,7 @@ from dpaudit.prover.values.values import (
     Array,
     Choice,
     Coin,
+    Correlated,
     Draw,
     Entries,
     Filtered,
@@ -119,6 +120,8 @@ class Record:
     opaque: frozenset[Any] = frozenset()
     readable: dict[Any, bool] = field(default_factory=dict)
     forked: dict[Any, int] = field(default_factory=dict)
+    #: Whether Gaussian noise was used twice or published alone, so that correlated noise may help.
+    combines: bool = False
     stuck: Any = None
     _memo: dict[Any, int] = field(default_factory=dict)
 
@@ -174,6 +177,8 @@ class Run:
     #: Whether only the position of the largest noisy score is released. Otherwise all noisy scores are.
     picks: bool = True
     seed: int = 0
+    #: Whether linear combinations of Gaussian draws are followed (``correlated``).
+    correlates: bool = False
     #: Whether the data are plain numbers (``counterexample``). Noisy values then have constant bases.
     on_plain_data = False
 
@@ -188,6 +193,7 @@ class Run:
         self.where = ""
         self.continuous: set[int] = set()  # numbers of the outcomes that have a density
         self.whole = WholeNumbers()
+        self.correlated: dict[str, Public] = {}  # outcomes of releases with correlated noise
         self.generator: Any = None  # set for a run on real data
         self.refused: NotFollowedError | None = None
         #: Whether a number may be of Python or of numpy, depending on the data, such as max(x, 0).
@@ -480,11 +486,23 @@ class Run:
                 times = 1 if factor == 1 else float(factor)  # so that integer noise stays an integer
                 total = apply(lambda a, n, f=times: a + f * n, total, noise)
             return total
+        if isinstance(value, Correlated):
+            return self._sample_of_correlated(value, side)
         if isinstance(value, list | tuple):
             return type(value)(self.sample(item, side) for item in value)
         if isinstance(value, Symbol):
             return MISSING
         return value
+
+    def _sample_of_correlated(self, value: Correlated, side: int) -> Any:
+        if value.released is not None:
+            return self.sample(value.released, side)
+        noise = np.zeros(value.shape)
+        for place, one in enumerate(value.noise.flat):
+            drawn = [(np.ravel(self.draws[n].samples[side])[k], float(f)) for (n, k), f in one.terms.items()]
+            noise.flat[place] = sum(number * factor for number, factor in drawn)
+        base = self.sample(value.base, side)
+        return apply(lambda a: a + (noise if noise.shape else float(noise)), base)
 
     # Noise, outcomes and output.
 
@@ -519,6 +537,7 @@ class Run:
     def take(self, draw: Draw, entry: int | None) -> None:
         """Mark an entry of a draw, or the whole draw, as used by a release."""
         if not draw.free(entry):
+            self.record.combines |= draw.distribution == "gaussian"
             self.refuse("one noise draw is used twice (draw new noise for each release)")
         draw.used.add(entry)
 
