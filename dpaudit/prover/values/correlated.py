@@ -39,7 +39,7 @@ __all__ = ["Combination", "correlated_draw"]
 #: Linear functions of one array. Their other arguments are plain.
 OF_ONE = (
     "np.sum", "sum", "np.mean", "mean", "np.cumsum", "cumsum", "np.reshape", "reshape", "np.ravel", "ravel",
-    "flatten", "np.copy", "copy", "np.asarray", "np.transpose", "np.flip", "np.diff", "squeeze",
+    "flatten", "np.array", "np.copy", "copy", "np.asarray", "np.transpose", "np.flip", "np.diff", "squeeze",
 )  # fmt: skip
 PRODUCTS = ("np.dot", "dot")
 STACKS = ("np.array", "np.asarray", "np.stack", "np.concatenate", "np.hstack", "np.vstack")

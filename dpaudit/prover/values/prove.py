@@ -201,10 +201,16 @@ def prove_values(
             best = proofs[kind]
     if best is not None:
         return best
-    reason = "; attempt with hidden noise: ".join(
-        dict.fromkeys(reasons[kind] for kind in order if kind in reasons)
-    )
-    return ValuesProof(verdict="inconclusive", bound=None, scope=scope, reason=f"not followed: {reason}")
+    return ValuesProof(verdict="inconclusive", bound=None, scope=scope, reason=_all_reasons(reasons))
+
+
+def _all_reasons(reasons: dict[tuple[bool, bool, bool], str]) -> str:
+    """Return the different reasons of all attempts, those without hidden or correlated noise first."""
+    words: dict[str, str] = {}
+    for (hidden, _, correlates), reason in sorted(reasons.items()):
+        what = "attempt with hidden noise: " if hidden else "attempt with correlated noise: "
+        words.setdefault(reason, what if hidden or correlates else "")
+    return "not followed: " + "; ".join(what + reason for reason, what in words.items())
 
 
 def _smaller(bound: Fraction | None, other: Fraction | None) -> bool:
