@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.special import binom
 
+from dpaudit.distributions import Gaussian
+
 __all__ = ["ADAPTIVE", "LINEAR", "ONCE", "ROWS", "SIGMA", "WRONG", "A", "B", "C", "N"]
 
 N, SIGMA = 8, 2.0
@@ -121,6 +123,49 @@ def of_differences(data: Any, rng: Any) -> Any:
     return models
 
 
+def of_batches(data: Any, rng: Any) -> Any:
+    z = SIGMA * rng.standard_normal((N, 3))
+    total, theta, models = np.zeros(3), np.zeros(3), []
+    for t in range(N):
+        batch = theta - data[4 * (t % 4) : 4 * (t % 4) + 4]
+        norms = np.linalg.norm(batch, axis=1, keepdims=True)
+        total = total + (batch / np.maximum(1.0, norms)).sum(axis=0)
+        theta = -0.1 * (total + B[t, : t + 1] @ z[: t + 1])
+        models.append(theta)
+    return models
+
+
+class Stream:
+    def __init__(self, rng: Any) -> None:
+        self.rng, self.total = rng, 0.0
+        self.noise: list[Any] = []
+
+    def add(self, value: Any) -> Any:
+        self.total += value
+        self.noise.append(self.rng.normal(scale=SIGMA))
+        return self.total + B[len(self.noise) - 1, : len(self.noise)] @ np.array(self.noise)
+
+
+def by_a_class(x: Any, rng: Any) -> Any:
+    stream = Stream(rng)
+    return [stream.add(one) for one in x]
+
+
+def with_coins(coins: Any, data: Any) -> Any:
+    zs, total, out = [], 0.0, []
+    for t in range(N):
+        zs.append(coins.draw(Gaussian(sigma=2), site="z"))
+        total = total + data[t]
+        out.append(total + sum(B[t, s] * zs[s] for s in range(t + 1)))
+    return out
+
+
+def counts_twice(data: Any, rng: Any) -> Any:
+    z = rng.normal(scale=SIGMA, size=(2, 3))
+    counts = np.bincount(data, minlength=3)
+    return counts + z[0] / 2, counts + z[0] / 2 + z[1]
+
+
 def columns_and_blocks(x: Any, rng: Any) -> Any:
     z = rng.normal(scale=SIGMA, size=(4, 2))
     sums = x.reshape(4, 2).sum(axis=0) + z.sum(axis=0)
@@ -203,7 +248,7 @@ def one_draw_for_all(x: Any, rng: Any) -> Any:
 
 #: Programs on ``Interval(0, 1)`` whose loss is that of the first column of C.
 ONCE = (factored, sums_and_noise, running_sums, convolved)
-ROWS = (slices, products, backwards, draws_in_a_list, accumulated, yielded)
+ROWS = (slices, products, backwards, by_a_class, with_coins, draws_in_a_list, accumulated, yielded)
 #: Other linear programs on ``Interval(0, 1)``.
 LINEAR = (columns_and_blocks, stacked, several_draws, matrices_of_noise)
 #: Programs whose sums depend on earlier outputs, on records of norm at most 1.
