@@ -32,7 +32,7 @@ from dpaudit.blackbox.words import at_most
 from dpaudit.cli import check as check_command
 from dpaudit.cli import compare as compare_command
 from dpaudit.cli.report import NOT_CONFIRMED
-from dpaudit.kernel.values.correlated import MAX_RELEASES
+from dpaudit.kernel.values.correlated import MAX_RELEASES, MAX_SHARING
 from dpaudit.report.file import strict
 from dpaudit.run.plan import MAX_LEVEL
 from dpaudit.verify import trusted
@@ -73,7 +73,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
     "prove_numpy": (
         f"from `at_least` ({default(dpaudit.Records, 'at_least')})",
         f"Integers are checked to fit {np.iinfo(int).bits} bits",
-        f"At most {MAX_RELEASES:,} numbers may be released",
+        f"At most {MAX_RELEASES:,} numbers may be released, and at most {MAX_SHARING} of them",
     ),
     "check": (
         f"`dpaudit check` exits with {check_command.NOT_AUDITED}",

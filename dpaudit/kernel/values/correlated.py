@@ -44,7 +44,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm, prod
+from functools import lru_cache
+from math import isfinite, lcm, prod
 from operator import mul
 from typing import Any
 
@@ -65,7 +66,14 @@ Block = tuple[int, int | None]
 
 #: The matrix M is rounded to multiples of 2^-BITS.
 BITS = 80
-MAX_RELEASES = 1024
+#: Limits on the released numbers of a path, and on those that share noise.
+MAX_RELEASES, MAX_SHARING = 4096, 512
+#: Weights of noise are smaller, so that floats do not overflow.
+LARGEST = Fraction(10) ** 50
+DEPENDENT = (
+    "released numbers with correlated noise are not provably independent given the data (the matrix of the"
+    " noise is singular, or nearly singular)"
+)
 #: Positions of records that are charged one by one.
 MAX_PLACES = 20_000
 
@@ -164,22 +172,29 @@ def _components(noise: Sequence[dict[Source, Fraction]]) -> list[_Component]:
 
 
 def _component(members: list[int], noise: Sequence[dict[Source, Fraction]]) -> _Component:
+    need(len(members) <= MAX_SHARING, f"at most {MAX_SHARING:,} released numbers may share noise")
     sources = sorted({source for k in members for source in noise[k]})
     exact = [[noise[k].get(source, Fraction(0)) for source in sources] for k in members]
+    need(
+        all(not number or 1 / LARGEST < abs(number) < LARGEST for row in exact for number in row),
+        f"weights of correlated noise must be from 1/{float(LARGEST):g} to {float(LARGEST):g}, or 0",
+    )
     over = lcm(*(number.denominator for row in exact for number in row))
-    table = [[number.numerator * (over // number.denominator) for number in row] for row in exact]
-    rows = _decorrelating([[float(number) for number in row] for row in exact])
+    table = tuple(tuple(number.numerator * (over // number.denominator) for number in row) for row in exact)
+    return _Component(members, *_decorrelated(table, over))
+
+
+@lru_cache(maxsize=16)  # the coordinates of a vector have the same noise
+def _decorrelated(table: tuple[tuple[int, ...], ...], over: int) -> tuple[list[list[int]], list[Fraction]]:
+    """Return M and the weights of a component, for the rows ``table / over`` of its noise."""
+    rows = _decorrelating([[float(Fraction(number, over)) for number in row] for row in table])
     mixed = [_combined(row, table) for row in rows]
     squares = [_dot(row, row) for row in mixed]
-    need(all(squares), "released numbers with correlated noise are not independent given the data")
+    need(all(squares), DEPENDENT)
     norm = _off_diagonal(mixed, squares)
-    need(
-        norm < Fraction(1, 2),
-        "released numbers with correlated noise are not provably independent given the data (the matrix of"
-        " the noise is singular, or nearly singular)",
-    )
+    need(norm < Fraction(1, 2), DEPENDENT)
     unit = (over << BITS) ** 2
-    return _Component(members, rows, [_short(unit / (square * (1 - norm))) for square in squares])
+    return rows, [_short(unit / (square * (1 - norm))) for square in squares]
 
 
 def _off_diagonal(rows: Sequence[Sequence[int]], squares: Sequence[int]) -> Fraction:
@@ -213,9 +228,10 @@ def _decorrelating(table: list[list[float]]) -> list[list[int]]:
                 factor = sum(map(mul, vector, other)) / sum(map(mul, other, other))
                 vector = [a - factor * b for a, b in zip(vector, other, strict=True)]
                 row = [a - factor * b for a, b in zip(row, rows[k] + [0.0] * (t - k), strict=True)]
-        need(any(vector), "released numbers with correlated noise are not independent given the data")
+        need(sum(map(mul, vector, vector)) > 0, DEPENDENT)
         vectors.append(vector)
         rows.append(row)
+    need(all(isfinite(number) for row in rows for number in row), DEPENDENT)
     return [[*(round(number * 2.0**BITS) for number in row[:-1]), 1 << BITS] for row in rows]
 
 
@@ -284,7 +300,7 @@ def _blocks(s: Setting, infos: Sequence[Info], atoms: Iterable[Atom]) -> dict[Bl
             need(
                 change2 is not None, "a value that is released with correlated noise is not bounded (clip it)"
             )
-            found[block] = _Changed([], change2 or Fraction(0), support)
+            found[block] = _Changed([], change2 or Fraction(0), support or None)  # without records: unknown
         found[block].atoms.append(atom)
     return found
 

@@ -4,7 +4,8 @@ A release is an object. ``law`` names the distribution (laplace, discrete-laplac
 discrete-gaussian, argmax, choice, response, bernoulli, table, k-ary, or one of ``shares`` or ``amplified``),
 and ``node`` is the released step. The other keys depend on the distribution. ``draw`` is the number of the
 noise draw on the path. ``entry`` is the position in it, or ``None`` for the whole draw. ``factor`` multiplies
-the noise. The law ``reveal`` marks a private value that is revealed without noise to the audience ``to``,
+the noise. Releases of the law ``correlated`` may share draws and are charged together (``correlated``).
+The law ``reveal`` marks a private value that is revealed without noise to the audience ``to``,
 which must be outside the view (see ``views``).
 """
 

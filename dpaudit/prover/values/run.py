@@ -497,10 +497,11 @@ class Run:
     def _sample_of_correlated(self, value: Correlated, side: int) -> Any:
         if value.released is not None:
             return self.sample(value.released, side)
+        used = {number for one in value.noise.flat for number, _ in one.terms}
+        drawn = {number: np.ravel(self.draws[number].samples[side]) for number in used}
         noise = np.zeros(value.shape)
         for place, one in enumerate(value.noise.flat):
-            drawn = [(np.ravel(self.draws[n].samples[side])[k], float(f)) for (n, k), f in one.terms.items()]
-            noise.flat[place] = sum(number * factor for number, factor in drawn)
+            noise.flat[place] = sum(drawn[n][k] * float(factor) for (n, k), factor in one.terms.items())
         base = self.sample(value.base, side)
         return apply(lambda a: a + (noise if noise.shape else float(noise)), base)
 

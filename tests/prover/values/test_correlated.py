@@ -14,8 +14,11 @@ import pytest
 from dpaudit import audit
 from dpaudit.core.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.core.data import Anything, Ball, Categories, Interval, Records
+from dpaudit.kernel.kernel_t0 import CertificateError
+from dpaudit.kernel.program_claim import examine_program
 from dpaudit.kernel.values import correlated
 from dpaudit.kernel.values.check import ValuesProofError, check
+from dpaudit.kernel.values.claim import ASSUMED
 from dpaudit.kernel.values.correlated import correlated_parts
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting
 from dpaudit.kernel.values.polynomials import Poly
@@ -303,6 +306,19 @@ def test_forged_certificates_are_rejected(forge: Callable[[Any], None]) -> None:
         check(forged)
 
 
+def test_a_report_is_checked_again() -> None:
+    """``examine_program`` derives the bound of a program proof, and refuses a smaller one."""
+    claim = GaussianDP(mu=above(MU), domain=UNIT.words)
+    proof = prove_values(programs.slices, GaussianDP(mu=above(MU)), data=UNIT)
+    written = {
+        "evidence": "program-proof", "body": proof.certificate, "quantity": "mu", "bound": str(proof.bound),
+        "scope": UNIT.words, "assumptions": list(ASSUMED),
+    }  # fmt: skip
+    assert examine_program(written, claim).bound == proof.bound
+    with pytest.raises(CertificateError):
+        examine_program({**written, "bound": str((proof.bound or 0) / 2)}, claim)
+
+
 def test_a_smaller_weight_raises_the_bound() -> None:
     """The kernel derives the bound of the recorded weights, whatever the record claims."""
     forged = certificate()
@@ -372,6 +388,7 @@ def test_a_bad_decorrelation_only_makes_the_bound_worse(monkeypatch: pytest.Monk
     """The matrix that the kernel finds in floats is not trusted."""
     rows, changes = np.array([[1.0, 0.0], [0.5, 1.0]]), np.eye(2)
     exact = parts_of(rows, changes)
+    correlated._decorrelated.cache_clear()
     real = correlated._decorrelating
 
     def worse(table: Any) -> Any:
@@ -381,6 +398,7 @@ def test_a_bad_decorrelation_only_makes_the_bound_worse(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(correlated, "_decorrelating", worse)
     assert exact < parts_of(rows, changes) < 2 * exact
+    correlated._decorrelated.cache_clear()
     monkeypatch.setattr(
         correlated, "_decorrelating", lambda table: [[1 << correlated.BITS], [0, 1 << correlated.BITS]]
     )
