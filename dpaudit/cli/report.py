@@ -19,6 +19,7 @@ from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.estimates import COMPUTATION
 from dpaudit.report.beyond_the_file import CANNOT_KNOW
 from dpaudit.report.file.document import read_report, write_text
+from dpaudit.report.file.report import Report
 from dpaudit.report.junit import junit_xml
 from dpaudit.report.markdown import markdown_table, refresh
 from dpaudit.report.sarif import sarif
@@ -49,7 +50,7 @@ def report_command(
     sarif_path: Path | None,
 ) -> None:
     """Show a JSON report as a table, with its findings, and write other formats."""
-    report = read_report(file)
+    report = Report.read(file)
     console = make_console()
     console.print(report_table(report))
     console.print(details(report), end="")

@@ -13,7 +13,6 @@ import pytest
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.suite import Group, Run
 from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.report.html import render_html
 from dpaudit.suite import (
     Control,
     Expression,
@@ -191,6 +190,7 @@ def test_a_point_of_an_expectation_keeps_the_others() -> None:
 GRID = """
 from dpaudit.suite import Measured, evidence, over
 from dpaudit.core.claims import Ordering
+from tests.report.sample import page_of
 
 def at_most(limit):
     return Ordering(text=f"at most {limit}", quantity_name="n", claimed=limit)
@@ -214,7 +214,7 @@ def test_a_run_says_which_point_crashed_and_verify_agrees(tmp_path: Path) -> Non
     error = "ArithmeticError: no limit (at limit = 0)"
     assert row["cells"][1]["error"] == error
     assert error in " ".join(result.output.split())
-    page = render_html(report)
+    page = page_of(report)
     assert "The other parts keep their results" in page
     assert "no limit (at limit = 0)" in page
     file = tmp_path / "audits" / "dpaudit-report.json"
