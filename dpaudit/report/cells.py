@@ -8,10 +8,7 @@ from dpaudit.report.exhibits import Exhibit, exhibit
 from dpaudit.report.file.parts import ResultCell
 from dpaudit.report.notation import distinct, is_infinite, signs, symbol
 
-__all__ = ["UNENTERED", "CellView", "cell_view"]
-
-#: Prefix of a note that gives reasons why lines of a program were not run. The page folds these notes.
-UNENTERED = "not every line of "
+__all__ = ["CellView", "cell_view"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,6 @@ class CellView:
     reasons: tuple[str, ...]
     unmet: tuple[str, ...]
     notes: tuple[str, ...]
-    unentered: tuple[str, ...]
     exhibits: tuple[Exhibit, ...]
     traceback: str
 
@@ -59,8 +55,7 @@ def cell_view(cell: ResultCell) -> CellView:
         deciding=cell.deciding,
         reasons=reasons,
         unmet=tuple(line for line in cell.obstacles if line not in reasons),
-        notes=tuple(line for line in cell.notes if not line.startswith(UNENTERED)),
-        unentered=tuple(line for line in cell.notes if line.startswith(UNENTERED)),
+        notes=cell.notes,
         exhibits=tuple(map(exhibit, cell.evidence)),
         traceback=cell.traceback,
     )

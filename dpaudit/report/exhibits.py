@@ -131,6 +131,7 @@ def _program(item: BodyRecord) -> Exhibit:
         "nodes": "recorded steps",
         "releases": "releases",
         "channels": "channels",
+        "repetitions": "loops with a random number of runs",
     }
     return Exhibit(
         kind="program proof",

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from dpaudit.report.bounds import bounds_picture
-from dpaudit.report.cells import UNENTERED, CellView, cell_view
+from dpaudit.report.cells import CellView, cell_view
 from dpaudit.report.chart import draw_plot
 from dpaudit.report.exhibits import Exhibit, Fact, exhibit
 from dpaudit.report.file.parts import BodyRecord, Result
@@ -130,7 +130,6 @@ class RowView:
     reproduce: str
     mends: tuple[str, ...]
     under: tuple[str, ...]
-    unentered: tuple[str, ...]
 
     @property
     def urgent(self) -> bool:
@@ -220,7 +219,7 @@ def row_view(row: Result, *, anchor: str) -> RowView:
         picture=draw() if drawn else Markup(""),
         meaning=_meaning(row, worst=worst),
         reasons=row.reasons,
-        notes=tuple(line for line in row.notes if not line.startswith(UNENTERED)),
+        notes=row.notes,
         unmet=tuple(line for line in row.obstacles if line not in row.reasons),
         cells=tuple(map(cell_view, row.cells)),
         exhibits=evidence,
@@ -230,7 +229,6 @@ def row_view(row: Result, *, anchor: str) -> RowView:
         reproduce=row.reproduce,
         mends=row.mends,
         under=tuple(row.refuted_cells),
-        unentered=tuple(line for line in row.notes if line.startswith(UNENTERED)),
     )
 
 

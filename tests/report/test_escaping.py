@@ -31,15 +31,16 @@ HOSTILE = [
 ]
 
 #: Fields whose values choose how a row is drawn; with other words in them the row is drawn as unknown.
-CHOOSING = frozenset(
-    {"verdict", "strength", "kind", "evidence", "type", "expect", "law", "form", "lower_exact", "upper_exact"}
-)
+CHOOSING = frozenset({"type", "law", "form", "lower_exact", "upper_exact"})
+
+#: Fields for which the schema lists the values: a report with other words in them is refused.
+LISTED = frozenset({"verdict", "strength", "kind", "evidence", "expect", "role"})
 
 
 def poisoned(data: Any, text: str, *, everything: bool, key: str = "") -> Any:
     """``data`` with every string replaced by ``text``, object keys that a suite chooses too."""
     if isinstance(data, str):
-        return data if key in CHOOSING and not everything else text
+        return data if key in LISTED or (key in CHOOSING and not everything) else text
     if isinstance(data, list):
         return [poisoned(item, text, everything=everything, key=key) for item in data]
     if isinstance(data, dict):

@@ -30,6 +30,7 @@ from dpaudit.suite import (
 )
 from dpaudit.suite.crashes import NAMED
 from tests.cli.suites import VERIFIED, by_id, invoke, run, write_suite
+from tests.report.sample import page_of
 from tests.suite.test_row_kinds import audit_at, claim_at, found, known, verdicts
 
 
@@ -190,7 +191,6 @@ def test_a_point_of_an_expectation_keeps_the_others() -> None:
 GRID = """
 from dpaudit.suite import Measured, evidence, over
 from dpaudit.core.claims import Ordering
-from tests.report.sample import page_of
 
 def at_most(limit):
     return Ordering(text=f"at most {limit}", quantity_name="n", claimed=limit)

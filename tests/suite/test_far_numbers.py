@@ -15,12 +15,12 @@ from dpaudit.core.exact import exact_str, in_figures
 from dpaudit.core.row_verdicts import claimed_of
 from dpaudit.report.notation import show_exact
 from tests.cli.suites import VERIFIED, by_id, invoke, run, write_suite
+from tests.report.sample import page_of
 
 FAR = 10**401
 
 FAR_ROWS = f"""
 from dpaudit.suite import Measured, evidence
-from tests.report.sample import page_of
 
 for name, limit in (("far", {FAR}), ("farther below", -{FAR})):
     @evidence(suite, name, "here", at_most=limit, quantity="n")

@@ -1,6 +1,6 @@
 """Compute the largest cost of the releases of one path for any record, as a pure epsilon and a rho.
 
-A release is an object. ``law`` names the distribution (laplace, discrete-laplace, gaussian,
+A release is an object. ``law`` names the distribution (laplace, discrete-laplace, cauchy, gaussian,
 discrete-gaussian, argmax, choice, response, bernoulli, table, k-ary, or one of ``shares`` or ``amplified``),
 and ``node`` is the released step. The other keys depend on the distribution. ``draw`` is the number of the
 noise draw on the path. ``entry`` is the position in it, or ``None`` for the whole draw. ``factor`` multiplies
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any, cast
 
@@ -20,6 +19,7 @@ from dpaudit.kernel.values.amplified import AMPLIFIED, amplified_cost
 from dpaudit.kernel.values.costs import Cost, maximal, total_of
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.guards import affected_sets
+from dpaudit.kernel.values.heavy_tails import cauchy_cost, log_above
 from dpaudit.kernel.values.info import Guards, Info, Setting, Support, disjoint, flat, magnitude, need
 from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, times
 from dpaudit.kernel.values.shares import share_cost
@@ -50,16 +50,6 @@ class Part:
     cost: Cost
     support: Support
     guard: Guards | None
-
-
-def log_above(ratio: Fraction) -> Fraction:
-    """Return a rational at least ln(ratio), for ratio >= 1. ``Decimal.ln`` is correctly rounded."""
-    if ratio == 1:
-        return Fraction(0)
-    context = Context(prec=60)
-    quotient = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
-    above = context.next_plus(quotient)
-    return Fraction(context.next_plus(above.ln(context)))
 
 
 def cost_of(
@@ -96,7 +86,7 @@ def cost_of(
             found.append(Part(share_cost(s, flat(s, info), distribution, given), info.support, info.guard))
             continue
         parent = info.facts.get("entry")
-        if parent is not None and scale.number is not None:
+        if parent is not None and scale.number is not None and distribution != "cauchy":
             entries.setdefault((distribution, parent[0]), []).append((parent[1], scale, info))
         else:
             found.append(_noised(s, info, distribution, scale))
@@ -154,7 +144,7 @@ def _noised(s: Setting, info: Info, distribution: str, scale: Poly) -> Part:
         )
         return Part(Cost(rho=rho or Fraction(0)), info.support, info.guard)
     need(
-        distribution in ("laplace", "discrete-laplace"),
+        distribution in ("laplace", "discrete-laplace", "cauchy"),
         f"{distribution} noise on a released value is not supported",
     )
     epsilon = s.quotient(whole.change1, scale)
@@ -162,6 +152,8 @@ def _noised(s: Setting, info: Info, distribution: str, scale: Poly) -> Part:
         epsilon is not None,
         f"the released value may change without bound relative to its noise scale {scale!r} (clip it)",
     )
+    if distribution == "cauchy":
+        epsilon = cauchy_cost(epsilon or Fraction(0), whole.entries.number)
     return Part(Cost(epsilon or Fraction(0)), info.support, info.guard)
 
 
