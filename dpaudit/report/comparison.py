@@ -30,10 +30,7 @@ ACCEPTED = ("consistent", None)
 
 
 def got_worse(old: Report, new: Report) -> list[str]:
-    """Return one line for each way in which the run ``new``, or a row or cell of it, is worse than ``old``.
-
-    Both arguments are reports as ``read_report`` returns them.
-    """
+    """Return one line for each way in which the run ``new``, or a row or cell of it, is worse."""
     before, after = dict(_parts(old)), dict(_parts(new))
     lines = list(_worse_run(old, new))
     lines += [

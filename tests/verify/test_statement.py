@@ -14,7 +14,7 @@ from dpaudit.certify.sites import Site
 from dpaudit.core.claims import Accounting, ErrorRate, PureDP
 from dpaudit.core.views import SERVER, View
 from dpaudit.report.beyond_the_file import CANNOT_KNOW
-from dpaudit.verify.report import verify_report
+from dpaudit.verify.report import verify_results
 from dpaudit.verify.statement import certificate_in_words, setting_in_words
 from tests.cli.suites import VERIFIED, invoke, run, write_suite
 from tests.report.sample import page_of
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def reasons(results: list[dict[str, Any]]) -> list[str]:
-    return [finding.reason for finding in verify_report({"results": results}, seconds_per_result=None)]
+    return [finding.reason for finding in verify_results(results, seconds_per_result=None)]
 
 
 def test_each_line_names_what_was_confirmed() -> None:
