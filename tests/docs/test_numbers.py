@@ -36,7 +36,7 @@ from dpaudit.kernel.values.correlated import MAX_RELEASES, MAX_SHARING
 from dpaudit.report.file import strict
 from dpaudit.run.plan import MAX_LEVEL
 from dpaudit.verify import trusted
-from dpaudit.verify.report import SECONDS, verify_report
+from dpaudit.verify.report import SECONDS, verify_results
 from dpaudit.verify.trusted import claim_lines, code_lines, trusted_lines
 
 DOCS = Path(dpaudit.__file__).parents[1] / "docs"
@@ -60,8 +60,8 @@ def needed(epsilon: int) -> str:
 CHECK = dpaudit.check
 POINTS = len(bounds.CURVE_EPSILONS), len(bounds.CURVE_DELTAS)
 HOURS = int(SECONDS / 3600)
-MINUTES = int(default(verify_report, "seconds_per_result") / 60)
-GIGABYTES = default(verify_report, "megabytes") >> 10
+MINUTES = int(default(verify_results, "seconds_per_result") / 60)
+GIGABYTES = default(verify_results, "megabytes") >> 10
 
 #: Each page's sentences about limits, made from the code.
 SENTENCES: dict[str, tuple[str, ...]] = {
