@@ -71,7 +71,7 @@ class Table:
                 raise NotTraceableError("a symbol must belong to the current run, got one of another run.")
             return value
         if type(value) is int or type(value) is Fraction:
-            return self.node("c", str(Fraction(value)))
+            return self.node("c", Fraction(value))
         raise NotTraceableError(f"a number in a formula must be exact, got a {type(value).__name__}.")
 
     def decide(self, smaller: int, larger: int, *, strict: bool) -> bool:

@@ -26,6 +26,13 @@ def traced(function: Callable[..., Any], **fixed: Any) -> Traced:
     return found
 
 
+def only(found: Traced) -> tuple[int, int]:
+    """The sides of a function with one path and one inequality."""
+    (path,) = found.paths
+    (sides,) = path.sides.values()
+    return sides
+
+
 def text(found: Traced, index: int) -> str:
     """A node as a formula."""
     operation, *items = found.nodes[index]
@@ -60,23 +67,23 @@ def test_a_formula_is_recorded_as_it_is_written() -> None:
         return radius(x) + CONSTANT, power(larger(ball(cached(x)), arb(1)), Fraction(3, 2))
 
     found = traced(sides)
-    (part,) = found.parts
-    assert text(found, part.left) == "+(sqrt(*(1/2, log(x0))), 1/3)"
-    assert text(found, part.right) == "pow(sqrt(max(*(2, x0), 1)), 3)"
-    assert part.conditions == ()
+    left, right = only(found)
+    assert text(found, left) == "+(sqrt(*(1/2, log(x0))), 1/3)"
+    assert text(found, right) == "pow(sqrt(max(*(2, x0), 1)), 3)"
+    assert found.paths[0].conditions == ()
 
 
 def test_logarithms_of_base_two_and_their_ceilings() -> None:
     found = traced(lambda x: (log2(x), ceil_log2(x)))
-    (part,) = found.parts
-    assert text(found, part.left) == "/(log(x0), log(2))"
-    assert text(found, part.right) == "ceil(/(log(x0), log(2)))"
+    left, right = only(found)
+    assert text(found, left) == "/(log(x0), log(2))"
+    assert text(found, right) == "ceil(/(log(x0), log(2)))"
 
 
 def test_both_sides_of_a_comparison_are_followed() -> None:
     """A branch gives two parts, each with its condition."""
     found = traced(lambda x: (x if x < Fraction(1, 2) else 1 - x, 1))
-    assert [(text(found, part.left), part.conditions[0][3]) for part in found.parts] == [
+    assert [(text(found, path.sides[""][0]), path.conditions[0][3]) for path in found.paths] == [
         ("x0", True),
         ("-(1, x0)", False),
     ]
@@ -91,15 +98,16 @@ def test_an_error_on_a_path_is_recorded() -> None:
         return x, 1
 
     found = traced(sides)
-    assert sorted((part.raises, part.conditions[0][3]) for part in found.parts) == [
+    assert [(path.raises, path.conditions[0][3]) for path in found.paths] == [
         ("", True),
         ("ValueError", False),
     ]
+    assert [text(found, node) for node in found.paths[1].sides[""]] == ["1", "0"]
 
 
 def test_constants_of_a_chain_are_not_claimed() -> None:
     found = traced(lambda x: {"x <= 1": (x, 1), "the ratio": Constant(x, 1)})
-    assert [part.name for part in found.parts] == ["x <= 1"]
+    assert list(found.paths[0].sides) == ["x <= 1"]
 
 
 def test_discrete_values_are_traced_one_by_one() -> None:
@@ -112,7 +120,7 @@ def test_discrete_values_are_traced_one_by_one() -> None:
         return (n if kind == "one" else 2 * n), n * n
 
     found = list(trace(closed, on(n=integers(1, None, each=2), kind=choices("one", "two"))))
-    assert [(dict(one.values), one.variables) for one in found] == [
+    assert [(one.single, one.real) for one in found] == [
         ({"n": 1, "kind": "one"}, ()),
         ({"n": 1, "kind": "two"}, ()),
         ({"n": 2, "kind": "one"}, ()),
@@ -120,16 +128,16 @@ def test_discrete_values_are_traced_one_by_one() -> None:
         ({"kind": "one"}, ("n",)),
         ({"kind": "two"}, ("n",)),
     ]
-    assert found[-1].ranges == (reals(3, None),)
+    assert found[-1].values == {"n": "real", "kind": "value two"}
     with pytest.raises(NotTraceableError, match="whole number"):
         list(trace(sides, on(n=integers(1, None, each=2), kind=choices("sum"))))
 
 
 def test_a_condition_is_recorded_for_every_part() -> None:
-    over = on(x=reals(0, 1), y=reals(0, 1)).where(lambda x, y: x <= y, "x <= y")
+    over = on(x=reals(0, 1), y=reals(0, 1)).where(lambda x, y: x <= y)
     (found,) = trace(lambda x, y: (x, y), over)
-    assert found.parts[0].conditions == ((0, 1, False, True),)
-    bad = on(x=reals(0, 1)).where(lambda x: x > 0 and x < 1, "inside")
+    assert found.given == ((0, 1, False, True),)
+    bad = on(x=reals(0, 1)).where(lambda x: x > 0 and x < 1)
     with pytest.raises(NotTraceableError, match="must not branch"):
         list(trace(lambda x: (x, 1), bad))
 
@@ -137,10 +145,8 @@ def test_a_condition_is_recorded_for_every_part() -> None:
 def test_terms_between_the_sides_give_links() -> None:
     over = X.through(lambda x: x + 1)
     (found,) = trace(lambda x: (x, x + 2), over)
-    assert [(text(found, p.left), text(found, p.right)) for p in found.parts] == [
-        ("x0", "+(x0, 1)"),
-        ("+(x0, 1)", "+(x0, 2)"),
-    ]
+    links = {name: [text(found, node) for node in both] for name, both in found.paths[0].sides.items()}
+    assert links == {"link 1 of 2": ["x0", "+(x0, 1)"], "link 2 of 2": ["+(x0, 1)", "+(x0, 2)"]}
 
 
 STATE: list[int] = []
@@ -281,7 +287,7 @@ def test_a_refusal_names_line_and_function() -> None:
 def test_a_wrapper_is_traced_with_what_it_adds() -> None:
     """``functools.wraps`` hides the wrapper behind the function's name, but the wrapper is what runs."""
     found = traced(_wrapped())
-    assert text(found, found.parts[0].left) == "*(2, x0)"
+    assert text(found, only(found)[0]) == "*(2, x0)"
 
 
 def test_names_do_not_choose_the_stand_in() -> None:
@@ -297,8 +303,8 @@ def test_names_do_not_choose_the_stand_in() -> None:
         return lambda x: (ball(x), min(x, 7))
 
     found = traced(outer())
-    (part,) = found.parts
-    assert (text(found, part.left), text(found, part.right)) == ("+(x0, 1)", "7")
+    left, right = only(found)
+    assert (text(found, left), text(found, right)) == ("+(x0, 1)", "7")
 
 
 def test_many_comparisons_are_refused() -> None:
