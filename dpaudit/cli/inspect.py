@@ -233,8 +233,9 @@ def _evidence(item: Mapping[str, Any]) -> str:
     if item["evidence"] == "witness":
         bound = "infinity" if item["bound"] is None else item["bound"]
         return one_line(f"witness ({item['origin']}): {item['quantity']} >= {bound}: {item['description']}")
-    if "lower" not in item:  # the proof of a program
-        return one_line(f"program proof: {item['quantity']} <= {item['bound']}, {item['scope']}")
+    if "lower" not in item:  # the proof of a program, or of an inequality
+        kind = item["evidence"].replace("-", " ")
+        return one_line(f"{kind}: {item['quantity']} <= {item['bound']}, {item['scope']}")
     bounds = f"{item['quantity']} from {item['lower']} to {item['upper']}"
     how = f"{item['method']}: {item['scope']}"
     if item["confidence"] == 1:

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.certify.inequalities import expressions
 from dpaudit.certify.witnesses.transcript import WitnessSession, WitnessSite
+from dpaudit.core.errors import DpauditError
 from dpaudit.report.notation import PROBABILITIES, as_number, describe, show, show_bound, symbol, words
 
 __all__ = ["Exhibit", "SiteLine", "TreeNode", "exhibit"]
@@ -110,6 +112,7 @@ def exhibit(data: object) -> Exhibit:
     makers = {
         "certificate": _certificate,
         "program-proof": _program,
+        "inequality-proof": _inequality,
         "witness": _witness,
         "estimate": _estimate,
     }
@@ -155,6 +158,21 @@ def _program(data: Mapping[str, Any]) -> Exhibit:
         headline=f"{symbol(data.get('quantity'))} ≤ {show_bound(data.get('bound'), toward='up')}",
         description=f"Proved for {describe(data.get('scope'))}. The proof does not cover other data.",
         facts=tuple(sizes),
+        assumptions=tuple(describe(a) for a in _listed(data.get("assumptions"))),
+    )
+
+
+def _inequality(data: Mapping[str, Any]) -> Exhibit:
+    """Show the inequality, its range and its assumptions. Only the JSON report has the boxes."""
+    try:
+        stated = expressions(data.get("body"))
+    except (DpauditError, KeyError, TypeError, IndexError, AttributeError):
+        stated = ()
+    return Exhibit(
+        kind="proof of an inequality",
+        headline=f"{symbol(data.get('quantity'))} ≤ {show_bound(data.get('bound'), toward='up')}",
+        description=f"Proved for {describe(data.get('scope'))}.",
+        facts=tuple(("inequality", describe(text)) for text in stated),
         assumptions=tuple(describe(a) for a in _listed(data.get("assumptions"))),
     )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.certify.inequalities import axis_in_words
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, exact
 from dpaudit.kernel.inequalities import domain
@@ -75,6 +76,12 @@ class Range:
     def through(self, *terms: Callable[..., Any]) -> Range:
         """Prove left <= first term <= ... <= last term <= right, link by link."""
         return replace(self, chain=(*self.chain, *terms))
+
+    @property
+    def words(self) -> str:
+        """Return the range without its conditions as text: ``all integers m >= 1, 0 < epsilon <= 1``."""
+        text = ", ".join(axis_in_words(name, axis) for name, axis in self.axes.items())
+        return f"all {text}{', under its conditions' if self.given else ''}"
 
     def value(self, name: str, text: str) -> Any:
         """Return the single value that a combination names by its text."""
