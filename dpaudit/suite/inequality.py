@@ -21,11 +21,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from dpaudit.certify.ranges import Range
 from dpaudit.core.claims import Ordering
 from dpaudit.core.evidence import Estimate
 from dpaudit.core.plots import table
 from dpaudit.core.suite import Cell, Group, Outcome, Role, Row, Run
-from dpaudit.prover.inequalities.ranges import Range
 from dpaudit.suite.crashes import built, crashed_points
 from dpaudit.suite.grid import Grid, Point, in_words, listed
 from dpaudit.suite.proved_inequality import Attempt, attempt, in_scope

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpaudit.certify.inequalities import ASSUMED, CLAIMED, scope_of
 from dpaudit.core.evidence import InequalityProof
 from dpaudit.core.suite import Run
-from dpaudit.prover.inequalities.prove import BOXES, SECONDS, InequalityResult, prove_inequality
 from dpaudit.suite.grid import Grid, in_words
 from dpaudit.suite.worst import Constant, Looked, Measure, Step, look
+
+if TYPE_CHECKING:
+    from dpaudit.prover.inequalities.prove import InequalityResult
 
 __all__ = ["QUICK_SECONDS", "Attempt", "attempt", "in_scope"]
 
@@ -44,6 +46,9 @@ def attempt(part: Step, looked: Looked, run: Run, measure: Measure) -> Attempt:
     failed = any(item.claimed and item.low > limit for item in looked.worst)
     if part.prove is None or failed or looked.raised:
         return Attempt()
+    # Imported here so that rows without a range start without the prover.
+    from dpaudit.prover.inequalities.prove import BOXES, SECONDS, prove_inequality
+
     found = prove_inequality(
         part.sides,
         over=part.prove,

@@ -8,8 +8,8 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from dpaudit.certify.ranges import Range
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.prover.inequalities.ranges import Range
 from dpaudit.suite.grid import Grid, Point, in_words
 
 __all__ = ["named_point", "require_parameters", "require_range"]

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
+from dpaudit.certify.ranges import Range
 from dpaudit.core.errors import UndecidedError
 from dpaudit.core.evidence import Estimate
 from dpaudit.core.suite import Run
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
-from dpaudit.prover.inequalities.ranges import Range
 from dpaudit.suite.crashes import Raised
 from dpaudit.suite.grid import Grid, Point, in_words
 from dpaudit.suite.signature import named_point

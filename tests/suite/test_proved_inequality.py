@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
+from dpaudit.certify.ranges import Range, choices, integers, on, reals
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.evidence import Estimate, InequalityProof
 from dpaudit.core.suite import Group, Outcome, Run
 from dpaudit.core.verdicts import Judgement, judge
 from dpaudit.kernel.ball import ball
-from dpaudit.prover.inequalities.ranges import Range, choices, integers, on, reals
 from dpaudit.suite import Grid, Step, inequality, over, step, steps
 from dpaudit.verify.result import verify_result
 from tests.cli.suites import run
@@ -139,7 +139,7 @@ def test_the_range_must_have_the_names_of_the_function(prove: Range) -> None:
 
 SUITE = '''
 from dpaudit.kernel.ball import ball
-from dpaudit.prover.inequalities.ranges import on, reals
+from dpaudit.certify.ranges import on, reals
 from dpaudit.suite import Group, Suite, inequality, over
 
 suite = Suite(name="One inequality")

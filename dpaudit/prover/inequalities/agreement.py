@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.certify.ranges import Range
 from dpaudit.kernel.ball import arb, ball, precision
 from dpaudit.kernel.inequalities.domain import Integers, Reals, real_range
 from dpaudit.kernel.inequalities.evaluate import nonnegative_nodes, values
 from dpaudit.kernel.inequalities.expression import Table
 from dpaudit.kernel.inequalities.interval import Interval
-from dpaudit.prover.inequalities.ranges import Range
 from dpaudit.prover.inequalities.symbols import Decision, NotTraceableError
 from dpaudit.prover.inequalities.trace import Path, Traced
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Literal
 
+from dpaudit.certify.ranges import Range
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.inequalities.check import FORMAT, PROOF, check_inequality
 from dpaudit.kernel.inequalities.check import Traced as About
@@ -19,7 +20,6 @@ from dpaudit.kernel.inequalities.domain import Integers
 from dpaudit.kernel.inequalities.expression import Table
 from dpaudit.kernel.inequalities.leaf import Condition
 from dpaudit.prover.inequalities.agreement import first_difference, is_false
-from dpaudit.prover.inequalities.ranges import Range
 from dpaudit.prover.inequalities.search import Budget, SideFound, prove_side
 from dpaudit.prover.inequalities.symbols import Decision, NotTraceableError
 from dpaudit.prover.inequalities.trace import Path, Traced, trace

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from dpaudit.certify.ranges import Range
 from dpaudit.kernel.inequalities.domain import REAL, combinations
 from dpaudit.prover.inequalities.lift import Lifting, Raised
-from dpaudit.prover.inequalities.ranges import Range
 from dpaudit.prover.inequalities.symbols import Condition, Decision, Node, NotTraceableError, Table
 
 __all__ = ["Path", "Traced", "trace"]

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
+from dpaudit.certify.ranges import Range, choices, integers, on, reals
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact_functions import larger, ln, log2
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.kernel.inequalities.check import check_inequality
 from dpaudit.prover.inequalities import agreement, lift, prove, search
 from dpaudit.prover.inequalities.prove import prove_inequality
-from dpaudit.prover.inequalities.ranges import Range, choices, integers, on, reals
 
 Sides = Callable[..., Any]
 POSITIVE = reals(0, None, "()")

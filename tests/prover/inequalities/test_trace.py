@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from dpaudit.certify.ranges import choices, integers, on, reals
 from dpaudit.core.exact_functions import ceil_log2, larger, ln, log2
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.prover.inequalities.ranges import choices, integers, on, reals
 from dpaudit.prover.inequalities.symbols import NotTraceableError
 from dpaudit.prover.inequalities.trace import Traced, trace
 from dpaudit.suite.worst import Constant
