@@ -137,7 +137,10 @@ def prove_inequality(
         return InequalityResult(verdict="not traceable", over=over, why=str(error))
     if differs:
         return InequalityResult(verdict="not traceable", over=over, why=differs)
-    return _searched(function, over, traced, fixed, Budget(seconds=seconds, boxes=boxes))
+    try:
+        return _searched(function, over, traced, fixed, Budget(seconds=seconds, boxes=boxes))
+    except RecursionError:
+        return InequalityResult(verdict="undecided", over=over, why="its expression is nested too deeply")
 
 
 def _searched(
