@@ -208,7 +208,7 @@ def _checked(name: str, item: Evidence, claim: Claim) -> Finding:
             return Finding(name, True, what, reason, tier=program.tier)
         if isinstance(item, InequalityProof):
             reason = inequality_in_words(item, examine_inequality(item, claim))
-            return Finding(name, True, what, reason, tier="T1")
+            return Finding(name, True, what, reason, tier="inequalities")
         if isinstance(item, Witness):
             bound = recompute(item, claim)
             least = None if bound is None else in_digits(bound, toward="down")
