@@ -79,6 +79,11 @@ class Part:
         return self.table.cone(outs)
 
     @cached_property
+    def cones(self) -> list[list[int]]:
+        """The cone of each way's node."""
+        return [self.table.cone([way.node]) for way in self.ways]
+
+    @cached_property
     def slopes(self) -> list[int]:
         """The cone of the derivatives."""
         return self.table.cone(i for way in self.ways for i in way.slopes.values() if i is not None)
@@ -98,23 +103,23 @@ class Part:
             return "outside", {}
         if not (value[self.left].finite and value[self.right].finite):
             return None, {}
+        ways = [
+            (way, cone)
+            for way, cone in zip(self.ways, self.cones, strict=True)
+            if value[way.node].finite and (way.below is None or value[way.below].positive)
+        ]
+        if any(value[way.node].nonnegative for way, _ in ways):
+            return "value", {}
         slopes: Gradient = {}
-        for way in self.ways:
-            if not value[way.node].finite or (way.below is not None and not value[way.below].positive):
-                continue
-            if value[way.node].nonnegative:
-                return "value", {}
-            slopes = gradient(self.table, value, self.table.cone([way.node]))[way.node]
+        for way, cone in ways:
+            slopes = gradient(self.table, value, cone)[way.node]
             if all(slope.finite for slope in slopes.values()):
-                method = self._by_slopes(way, box, value, slopes)
+                method = self._by_slopes(way, cone, box, slopes)
                 if method:
                     return method, slopes
         return None, slopes
 
-    def _by_slopes(
-        self, way: Decided, box: Box, value: Mapping[int, Interval], slopes: Gradient
-    ) -> str | None:
-        cone = self.table.cone([way.node])
+    def _by_slopes(self, way: Decided, cone: Sequence[int], box: Box, slopes: Gradient) -> str | None:
         small = [_moved(ends, slopes.get(s)) for s, ends in enumerate(box)]
         if small != list(box) and values(self.table, small, self.known, cone)[way.node].nonnegative:
             return "monotone"

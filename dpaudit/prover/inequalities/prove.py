@@ -202,6 +202,7 @@ def prove_inequality(
     *,
     over: Range,
     given: Given | None = None,
+    fixed: Mapping[str, Any] | None = None,
     seconds: float = SECONDS,
     boxes: int = BOXES,
     grid: Sequence[Mapping[str, Any]] = (),
@@ -219,6 +220,8 @@ def prove_inequality(
     given : callable, optional
         Takes the parameters by name and returns a comparison, or a tuple of comparisons: the inequality is claimed
         only where they hold.
+    fixed : dict, optional
+        Further arguments of the function, with one value each.
     seconds, boxes : float, int
         The search ends after this time, or after this number of boxes for a part of the range.
     grid : sequence of dict
@@ -239,7 +242,7 @@ def prove_inequality(
             f"seconds and boxes must be positive, got {seconds} and {boxes}.", code="E-BUDGET-RANGE"
         )
     try:
-        each = list(_combinations(function, over, given))
+        each = list(_combinations(function, over, given, fixed or {}))
         differs = _first_difference(function, over, each, grid)
     except NotTraceableError as error:
         return InequalityResult(verdict="not traceable", range=over, why=str(error))
@@ -258,6 +261,11 @@ class _Combination:
     real: Mapping[str, Reals]
     given: Sequence[tuple[int, int, bool]]
     paths: Sequence[TracedPath]
+    whole: frozenset[str]
+
+    def numbers(self, point: Mapping[str, Fraction]) -> dict[str, int | Fraction]:
+        """Return a point as the function is called with it: integer parameters as integers."""
+        return {name: int(x) if name in self.whole else x for name, x in point.items()}
 
     def on_path(self, one: TracedPath) -> Traced:
         conditions = [Condition(a, b, strict, True) for a, b, strict in self.given]
@@ -274,12 +282,14 @@ class _Combination:
         }
 
 
-def _combinations(function: Callable[..., Any], over: Range, given: Given | None) -> Iterator[_Combination]:
+def _combinations(
+    function: Callable[..., Any], over: Range, given: Given | None, constants: Mapping[str, Any]
+) -> Iterator[_Combination]:
     for values_ in combinations(over.parameters):
         path = Path()
-        fixed: dict[str, Any] = {}
+        fixed: dict[str, Any] = dict(constants)
         real: dict[str, Reals] = {}
-        arguments: dict[str, Any] = {}
+        arguments: dict[str, Any] = dict(constants)
         for name, text in values_.items():
             if text == REAL:
                 arguments[name] = path.symbol("v", len(real))
@@ -289,7 +299,8 @@ def _combinations(function: Callable[..., Any], over: Range, given: Given | None
                     over.choices[name][text] if name in over.choices else int(text)
                 )
         stated = conditions_of(given, path, arguments) if given else []
-        yield _Combination(values_, path, fixed, real, stated, traced(function, path, arguments))
+        whole = frozenset(name for name in real if isinstance(over.parameters[name], Integers))
+        yield _Combination(values_, path, fixed, real, stated, traced(function, path, arguments), whole)
 
 
 def _searched(
@@ -335,14 +346,18 @@ def _evidence(function: Callable[..., Any], over: Range, made: Sequence[Any]) ->
 
 
 def trace_evidence(
-    function: Callable[..., Any], *, over: Range, given: Given | None = None
+    function: Callable[..., Any],
+    *,
+    over: Range,
+    given: Given | None = None,
+    fixed: Mapping[str, Any] | None = None,
 ) -> list[tuple[Any, Any, Any]]:
     """Return the nodes, given conditions and paths of each combination, as they stand in evidence.
 
     With the function at hand they are compared with those of a proof. Raises ``NotTraceableError``.
     """
     found = []
-    for each in _combinations(function, over, given):
+    for each in _combinations(function, over, given, fixed or {}):
         paths = [
             ([list(c) for c in one.conditions], [[name, left, right] for name, left, right in one.sides])
             for one in each.paths
@@ -396,7 +411,7 @@ def _points(over: Range, real: Mapping[str, Reals], rng: random.Random) -> Itera
 def _on_grid(one: _Combination, grid: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Fraction]]:
     """Yield the points of a grid that belong to a combination of values and lie in the range."""
     for point in grid:
-        fixed = all(point.get(name) == value for name, value in one.fixed.items())
+        fixed = all(point.get(name, value) == value for name, value in one.fixed.items())
         if fixed and all(_is_inside(Fraction(point[name]), span) for name, span in one.real.items()):
             yield {name: Fraction(point[name]) for name in one.real}
 
@@ -430,7 +445,7 @@ def _difference(function: Callable[..., Any], each: _Combination, point: Mapping
         value = values(table, box, nonnegative_nodes(table, box), range(len(table.nodes)))
         if any(value[b] < value[a] for a, b, _ in each.given):
             return ""
-        own = _own_sides(function, {**each.fixed, **point})
+        own = _own_sides(function, {**each.fixed, **each.numbers(point)})
         for one in each.paths:
             if any(value[b] < value[a] if want else value[a] < value[b] for a, b, _, want in one.conditions):
                 continue
@@ -443,8 +458,15 @@ def _difference(function: Callable[..., Any], each: _Combination, point: Mapping
 
 
 def _own_sides(function: Callable[..., Any], arguments: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """Return the sides of the function at exact numbers.
+
+    Balls cannot be added to a ``Fraction``, so whole numbers are tried as integers if that fails.
+    """
     try:
-        found = function(**{name: _as_called(value) for name, value in arguments.items()})
+        try:
+            found = function(**arguments)
+        except TypeError:
+            found = function(**{name: _whole(value) for name, value in arguments.items()})
     except Exception as error:
         raise NotTraceableError(
             f"at {_shown(arguments)} the function raises {type(error).__name__}: {str(error)[:120]}"
@@ -453,8 +475,7 @@ def _own_sides(function: Callable[..., Any], arguments: Mapping[str, Any]) -> di
     return {str(name): tuple(each) for name, each in named.items() if isinstance(each, tuple)}
 
 
-def _as_called(value: Any) -> Any:
-    """Return a whole number as an integer, as a grid would give it."""
+def _whole(value: Any) -> Any:
     return int(value) if type(value) is Fraction and value.denominator == 1 else value
 
 

@@ -70,7 +70,7 @@ class Comparison:
     """a < b (``strict``) or a <= b. Its truth is decided by the path."""
 
     __slots__ = ("a", "b", "path", "strict")
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # a comparison is no key
 
     def __init__(self, path: Path, a: Symbol, b: Symbol, strict: bool) -> None:
         self.path, self.a, self.b, self.strict = path, a.i, b.i, strict

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import builtins
 import dis
+import hashlib
+import inspect
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -189,7 +191,7 @@ def _require_plain(code: types.CodeType, name: str) -> None:
     bad = sorted(FORBIDDEN & {*code.co_names, *code.co_freevars})
     if bad:
         raise NotTraceableError(f"{name} uses {', '.join(bad)}.")
-    if code.co_flags & 0x2A0:  # coroutines and asynchronous generators
+    if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         raise NotTraceableError(f"{name} is asynchronous.")
     for instruction in dis.get_instructions(code):
         if instruction.opname in FORBIDDEN_INSTRUCTIONS:
@@ -207,8 +209,6 @@ def _require_plain(code: types.CodeType, name: str) -> None:
 
 def code_of(function: Callable[..., Any]) -> str:
     """Return a digest of the code of a function and of every function that it reaches."""
-    import hashlib
-
     seen: dict[Any, None] = {}
     todo: list[Any] = [function]
     while todo:
