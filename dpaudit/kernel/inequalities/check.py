@@ -28,7 +28,7 @@ from dpaudit.kernel.inequalities.domain import (
 )
 from dpaudit.kernel.inequalities.evaluate import Ends
 from dpaudit.kernel.inequalities.expression import Table, read_number
-from dpaudit.kernel.inequalities.leaf import Condition, Part, part_of
+from dpaudit.kernel.inequalities.leaf import Condition, Part, parts_of
 from dpaudit.kernel.kernel_t0 import CertificateError
 
 __all__ = ["PROOF", "Checked", "Traced", "check_inequality", "parts", "read_traced"]
@@ -203,8 +203,8 @@ def parts(traced: Traced, ranges: Mapping[str, Parameter], *, near: bool) -> lis
     return found
 
 
-def part(traced: Traced, name: str, product: Sequence[Piece], *, near: bool) -> Part:
-    """Return one inequality of a path on a product of pieces."""
+def ways(traced: Traced, name: str, product: Sequence[Piece], *, near: bool) -> list[Part]:
+    """Return the ways to decide one inequality of a path on a product of pieces."""
     outs = [*traced.sides[name], *(i for each in traced.conditions for i in (each.a, each.b))]
     variables = [piece.parameter(k) for k, piece in enumerate(product)]
     table, (left, right, *others) = traced.table.with_variables(outs, variables)
@@ -212,7 +212,7 @@ def part(traced: Traced, name: str, product: Sequence[Piece], *, near: bool) -> 
         Condition(others[2 * k], others[2 * k + 1], each.strict, each.wanted)
         for k, each in enumerate(traced.conditions)
     ]
-    return part_of(
+    return parts_of(
         table,
         ends=[piece.ends for piece in product],
         left=left,
@@ -245,11 +245,11 @@ def _check_side(
         raise CertificateError("near must be true or false.")
     products = parts(traced, ranges, near=near)
     for product, tree in zip(products, _list(proof["trees"], len(products)), strict=True):
-        _check_tree(part(traced, name, product, near=near), tree, budget)
+        _check_tree(ways(traced, name, product, near=near), tree, budget)
 
 
-def _check_tree(about: Part, tree: Any, budget: _Budget) -> None:
-    todo: list[tuple[Any, list[Ends], int]] = [(tree, list(about.ends), 0)]
+def _check_tree(about: Sequence[Part], tree: Any, budget: _Budget) -> None:
+    todo: list[tuple[Any, list[Ends], int]] = [(tree, list(about[0].ends), 0)]
     while todo:
         node, box, depth = todo.pop()
         if isinstance(node, list):
@@ -273,18 +273,22 @@ def _split(box: list[Ends], s: Any, at: Any) -> tuple[list[Ends], list[Ends]]:
     return [*box[:s], (lo, middle), *box[s + 1 :]], [*box[:s], (middle, hi), *box[s + 1 :]]
 
 
-def _check_leaf(about: Part, box: list[Ends], leaf: Any) -> None:
-    """Carry out a leaf's method: a number of bits, or ``lower s`` or ``upper s`` for a series."""
-    if type(leaf) is int and leaf in PRECISIONS:
-        with precision(leaf):
-            certain = about.holds(box) is not None
-    else:
-        end, _, number = leaf.partition(" ") if type(leaf) is str else ("", "", "")
-        if end not in ("lower", "upper") or number not in map(str, range(len(box))):
+def _check_leaf(about: Sequence[Part], box: list[Ends], leaf: Any) -> None:
+    """Carry out a leaf's method: ``w bits``, or ``w lower s`` or ``w upper s`` for a series, by way ``w``."""
+    match leaf.split(" ") if type(leaf) is str else []:
+        case [way, bits] if way in _numbers(about) and bits in map(str, PRECISIONS):
+            with precision(int(bits)):
+                certain = about[int(way)].holds(box) is not None
+        case [way, "lower" | "upper" as end, s] if way in _numbers(about) and s in _numbers(box):
+            certain = about[int(way)].by_series(box, int(s), lower=end == "lower")
+        case _:
             raise CertificateError(f"{str(leaf)[:40]!r} is no method for a box.")
-        certain = about.by_series(box, int(number), lower=end == "lower")
     if not certain:
         raise CertificateError(f"the box {_shown(box)} is not certain by {leaf!r}.")
+
+
+def _numbers(items: Sequence[Any]) -> list[str]:
+    return [str(k) for k in range(len(items))]
 
 
 def _shown(box: Sequence[tuple[Fraction, Fraction | None]]) -> str:

@@ -82,6 +82,12 @@ class Interval:
             return NOWHERE
         if self.nonnegative and other.nonnegative:
             return _finite((self.lo * other.lo).lower(), (self.hi * other.hi).upper())
+        if self.nonpositive and other.nonpositive:
+            return _finite((self.hi * other.hi).lower(), (self.lo * other.lo).upper())
+        if self.nonnegative and other.nonpositive:
+            return _finite((self.hi * other.lo).lower(), (self.lo * other.hi).upper())
+        if self.nonpositive and other.nonnegative:
+            return other * self
         products = [a * b for a in (self.lo, self.hi) for b in (other.lo, other.hi)]
         return _finite(_least(p.lower() for p in products), _greatest(p.upper() for p in products))
 

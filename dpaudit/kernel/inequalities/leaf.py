@@ -35,7 +35,7 @@ from dpaudit.kernel.inequalities.interval import Interval, exactly, hull
 from dpaudit.kernel.inequalities.rewrite import Decided, Rewriter, decided
 from dpaudit.kernel.inequalities.series import Expansion, expansion
 
-__all__ = ["Condition", "Part", "part_of"]
+__all__ = ["Condition", "Part", "parts_of"]
 
 
 @dataclass(frozen=True)
@@ -50,17 +50,17 @@ class Condition:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """An inequality on one product of pieces.
+    """One way to decide an inequality on one product of pieces.
 
-    ``left`` and ``right`` are rewritten safely: they are defined at most where the original sides are. Any of
-    ``ways`` decides it. ``open_ends`` are the variables whose lower end is not part of the range.
+    ``left`` and ``right`` are rewritten safely: they are defined at most where the original sides are.
+    ``open_ends`` are the variables whose lower end is not part of the range.
     """
 
     table: Table
     ends: Box
     left: int
     right: int
-    ways: tuple[Decided, ...]
+    way: Decided
     conditions: tuple[Condition, ...]
     open_ends: frozenset[int]
     rewriter: Rewriter
@@ -73,20 +73,20 @@ class Part:
     @cached_property
     def need(self) -> list[int]:
         """The cone of all that a box needs."""
-        outs = [self.left, self.right]
-        outs += [i for way in self.ways for i in (way.node, way.below) if i is not None]
+        outs = [self.left, self.right, self.way.node]
+        outs += [] if self.way.below is None else [self.way.below]
         outs += [i for each in self.conditions for i in (each.a, each.b)]
         return self.table.cone(outs)
 
     @cached_property
-    def cones(self) -> list[list[int]]:
-        """The cone of each way's node."""
-        return [self.table.cone([way.node]) for way in self.ways]
+    def cone(self) -> list[int]:
+        """The cone of the deciding node."""
+        return self.table.cone([self.way.node])
 
     @cached_property
     def slopes(self) -> list[int]:
         """The cone of the derivatives."""
-        return self.table.cone(i for way in self.ways for i in way.slopes.values() if i is not None)
+        return self.table.cone(i for i in self.way.slopes.values() if i is not None)
 
     def holds(self, box: Box) -> str | None:
         """Return the method by which the inequality is certain on a box, or None."""
@@ -103,28 +103,23 @@ class Part:
             return "outside", {}
         if not (value[self.left].finite and value[self.right].finite):
             return None, {}
-        ways = [
-            (way, cone)
-            for way, cone in zip(self.ways, self.cones, strict=True)
-            if value[way.node].finite and (way.below is None or value[way.below].positive)
-        ]
-        if any(value[way.node].nonnegative for way, _ in ways):
+        node, below = self.way.node, self.way.below
+        if not value[node].finite or (below is not None and not value[below].positive):
+            return None, {}
+        if value[node].nonnegative:
             return "value", {}
-        slopes: Gradient = {}
-        for way, cone in ways:
-            slopes = gradient(self.table, value, cone)[way.node]
-            if all(slope.finite for slope in slopes.values()):
-                method = self._by_slopes(way, cone, box, slopes)
-                if method:
-                    return method, slopes
-        return None, slopes
+        slopes = gradient(self.table, value, self.cone)[node]
+        if not all(slope.finite for slope in slopes.values()):
+            return None, slopes
+        return self._by_slopes(box, slopes), slopes
 
-    def _by_slopes(self, way: Decided, cone: Sequence[int], box: Box, slopes: Gradient) -> str | None:
+    def _by_slopes(self, box: Box, slopes: Gradient) -> str | None:
+        node, cone = self.way.node, self.cone
         small = [_moved(ends, slopes.get(s)) for s, ends in enumerate(box)]
-        if small != list(box) and values(self.table, small, self.known, cone)[way.node].nonnegative:
+        if small != list(box) and values(self.table, small, self.known, cone)[node].nonnegative:
             return "monotone"
         middle = [_at(_middle(ends)) for ends in small]
-        total = values(self.table, middle, self.known, cone)[way.node]
+        total = values(self.table, middle, self.known, cone)[node]
         for s, slope in slopes.items():
             lo, hi = small[s]
             if hi is not None and lo < hi:
@@ -141,23 +136,21 @@ class Part:
             return "outside"
         if not (found.defined[self.left] and found.defined[self.right]):
             return None
-        for way in self.ways:
-            if not found.finite(way.node):
-                continue
-            if found.nonnegative(way.node) and (way.below is None or found.positive(way.below)):
-                return "tail"
-            if way.below is None and self._at_least_end(way, box):
-                return "monotone tail"
-        return None
+        node, below = self.way.node, self.way.below
+        if not found.finite(node):
+            return None
+        if found.nonnegative(node) and (below is None or found.positive(below)):
+            return "tail"
+        return "monotone tail" if below is None and self._at_least_end(box) else None
 
-    def _at_least_end(self, way: Decided, box: Box) -> bool:
+    def _at_least_end(self, box: Box) -> bool:
         """Move each variable with a derivative of one sign to the end with the least value, and decide there.
 
         The node is differentiable on the box, or continuous where a root is 0: both sides are defined there.
         """
         found = growth(self.table, box, self.known, self.slopes)
         moved: list[Ends] = list(box)
-        for s, i in way.slopes.items():
+        for s, i in self.way.slopes.items():
             lo, hi = box[s]
             if lo == hi:
                 continue
@@ -167,7 +160,7 @@ class Part:
                 moved[s] = (hi, hi)
         if moved == list(box):
             return False
-        only = replace(self, ways=(replace(way, slopes={}),), conditions=())
+        only = replace(self, way=replace(self.way, slopes={}), conditions=())
         return only.holds(moved) in ("tail", "value", "monotone", "mean value")
 
     # One end of a side
@@ -177,19 +170,15 @@ class Part:
         if any(hi is None for _, hi in box):
             return False
         is_open = lower and s in self.open_ends and box[s][0] == self.ends[s][0]
-        for way in self.ways:
-            need = self._series_cone(way, is_open)
-            found = expansion(self.table, box, s, lower=lower, need=need)
-            if not self._defined(found, is_open):
-                continue
-            positive = way.below is None or found.nonnegative(
-                way.below, strictly=True, from_the_end=not is_open
-            )
-            if positive and found.nonnegative(way.node):
-                return True
-        return False
+        way = self.way
+        found = expansion(self.table, box, s, lower=lower, need=self._series_cone(is_open))
+        if not self._defined(found, is_open):
+            return False
+        positive = way.below is None or found.nonnegative(way.below, strictly=True, from_the_end=not is_open)
+        return positive and found.nonnegative(way.node)
 
-    def _series_cone(self, way: Decided, is_open: bool) -> list[int]:
+    def _series_cone(self, is_open: bool) -> list[int]:
+        way = self.way
         outs = [way.node, self.left, self.right, *([] if way.below is None else [way.below])]
         if is_open:
             for i in self.table.cone([self.left, self.right]):
@@ -224,7 +213,7 @@ class Part:
         return True
 
 
-def part_of(
+def parts_of(
     table: Table,
     *,
     ends: Box,
@@ -233,25 +222,25 @@ def part_of(
     conditions: Sequence[Condition],
     open_ends: frozenset[int],
     cleared: bool,
-) -> Part:
-    """Return the part of an inequality, its ways of decision cleared of denominators or not."""
+) -> list[Part]:
+    """Return the ways to decide an inequality, cleared of denominators or not. Each of them suffices for a box."""
     rewriter, safe = Rewriter(table), Rewriter(table, safe=True)
-    ways = tuple(
-        decided(rewriter, i, j, logs=logs, cleared=cleared, n_variables=len(ends))
-        for logs in (False, True)
+    sides = safe.plain(left), safe.plain(right)
+    return [
+        Part(
+            table=table,
+            ends=ends,
+            left=sides[0],
+            right=sides[1],
+            way=decided(rewriter, i, j, logs=logs, cleared=cleared, n_variables=len(ends)),
+            conditions=tuple(conditions),
+            open_ends=open_ends,
+            rewriter=rewriter,
+        )
         for i in _alternatives(table, left, "min")
         for j in _alternatives(table, right, "max")
-    )
-    return Part(
-        table=table,
-        ends=ends,
-        left=safe.plain(left),
-        right=safe.plain(right),
-        ways=ways,
-        conditions=tuple(conditions),
-        open_ends=open_ends,
-        rewriter=rewriter,
-    )
+        for logs in (False, True)
+    ]
 
 
 def _alternatives(table: Table, i: int, op: str) -> list[int]:
