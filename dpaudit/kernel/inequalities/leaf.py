@@ -73,8 +73,7 @@ class Part:
     @cached_property
     def need(self) -> list[int]:
         """The cone of all that a box needs."""
-        outs = [self.left, self.right, self.way.node]
-        outs += [] if self.way.below is None else [self.way.below]
+        outs = [self.left, self.right, *self.way.asked]
         outs += [i for each in self.conditions for i in (each.a, each.b)]
         return self.table.cone(outs)
 
@@ -103,8 +102,8 @@ class Part:
             return "outside", {}
         if not (value[self.left].finite and value[self.right].finite):
             return None, {}
-        node, below = self.way.node, self.way.below
-        if not value[node].finite or (below is not None and not value[below].positive):
+        node = self.way.node
+        if not (value[node].finite and self._has_signs(value)):
             return None, {}
         if value[node].nonnegative:
             return "value", {}
@@ -112,6 +111,11 @@ class Part:
         if not all(slope.finite for slope in slopes.values()):
             return None, slopes
         return self._by_slopes(box, slopes), slopes
+
+    def _has_signs(self, value: Mapping[int, Interval]) -> bool:
+        return all(value[i].positive for i in self.way.above_0) and all(
+            value[i].nonnegative for i in self.way.at_least_0
+        )
 
     def _by_slopes(self, box: Box, slopes: Gradient) -> str | None:
         node, cone = self.way.node, self.cone
@@ -136,12 +140,13 @@ class Part:
             return "outside"
         if not (found.defined[self.left] and found.defined[self.right]):
             return None
-        node, below = self.way.node, self.way.below
-        if not found.finite(node):
+        way = self.way
+        signs = all(map(found.positive, way.above_0)) and all(map(found.nonnegative, way.at_least_0))
+        if not (signs and found.finite(way.node) and found.defined[way.node]):
             return None
-        if found.nonnegative(node) and (below is None or found.positive(below)):
+        if found.nonnegative(way.node):
             return "tail"
-        return "monotone tail" if below is None and self._at_least_end(box) else None
+        return "monotone tail" if self._at_least_end(box) else None
 
     def _at_least_end(self, box: Box) -> bool:
         """Move each variable with a derivative of one sign to the end with the least value, and decide there.
@@ -170,16 +175,23 @@ class Part:
         if any(hi is None for _, hi in box):
             return False
         is_open = lower and s in self.open_ends and box[s][0] == self.ends[s][0]
-        way = self.way
         found = expansion(self.table, box, s, lower=lower, need=self._series_cone(is_open))
-        if not self._defined(found, is_open):
-            return False
-        positive = way.below is None or found.nonnegative(way.below, strictly=True, from_the_end=not is_open)
-        return positive and found.nonnegative(way.node)
+        return (
+            self._defined(found, is_open)
+            and found.nonnegative(self.way.node)
+            and self._has_signs_beside(found, is_open)
+        )
+
+    def _has_signs_beside(self, found: Expansion, is_open: bool) -> bool:
+        return all(
+            found.nonnegative(i, strictly=True, from_the_end=not is_open) for i in self.way.above_0
+        ) and all(self._is_known(i) or found.nonnegative(i) for i in self.way.at_least_0)
+
+    def _is_known(self, i: int) -> bool:
+        return i < len(self.known) and self.known[i]
 
     def _series_cone(self, is_open: bool) -> list[int]:
-        way = self.way
-        outs = [way.node, self.left, self.right, *([] if way.below is None else [way.below])]
+        outs = [self.left, self.right, *self.way.asked]
         if is_open:
             for i in self.table.cone([self.left, self.right]):
                 for j in self._asked(i):
@@ -201,8 +213,8 @@ class Part:
         Beside an open end each node's argument that must be positive is a fraction of two nodes, both positive
         for t > 0 by their series.
         """
-        if not is_open:
-            return found.finite(self.left) and found.finite(self.right)
+        if not is_open:  # every node in them, since 0 times what is undefined is 0 in series
+            return all(found.finite(i) for i in self.table.cone([self.left, self.right]))
         for i in self.table.cone([self.left, self.right]):
             if self.table.nodes[i][0] == "atanh":
                 return False
@@ -261,6 +273,8 @@ def _is_outside(each: Condition, value: Mapping[int, Interval]) -> bool:
 
 
 def _is_far_outside(each: Condition, found: Growth) -> bool:
+    if not (found.defined[each.a] and found.defined[each.b]):
+        return False
     return found.below(each.b, each.a) if each.wanted else found.below(each.a, each.b)
 
 

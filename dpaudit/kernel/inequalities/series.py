@@ -37,7 +37,7 @@ class Expansion:
     lower: bool
 
     def finite(self, i: int) -> bool:
-        """Whether node i is defined on the whole box."""
+        """Whether the operation of node i is defined on the whole box, its arguments being so."""
         found = self.on_side.get(i)
         return found is not None and bool(found[0].is_finite())
 
