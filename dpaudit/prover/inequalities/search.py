@@ -15,7 +15,7 @@ from typing import Any
 
 from dpaudit.kernel.ball import precision
 from dpaudit.kernel.inequalities.check import PRECISIONS, Traced, parts, ways
-from dpaudit.kernel.inequalities.domain import Parameter, Piece
+from dpaudit.kernel.inequalities.domain import Integers, Parameter, Piece
 from dpaudit.kernel.inequalities.evaluate import Box, Ends, Gradient, values
 from dpaudit.kernel.inequalities.leaf import Part
 
@@ -76,7 +76,8 @@ def prove_side(traced: Traced, name: str, ranges: Mapping[str, Parameter], budge
     for near in (False, True):
         trees: list[Any] = []
         for product in parts(traced, ranges, near=near):
-            found = _prove_piece(ways(traced, name, product, near=near), budget)
+            middle = _Middle(product, [isinstance(ranges[each], Integers) for each in traced.real])
+            found = _prove_piece(ways(traced, name, product, near=near), middle, budget)
             best.boxes += found.boxes
             if found.point is not None:
                 best.at = _in_parameters(traced, product, found.point)
@@ -91,13 +92,46 @@ def prove_side(traced: Traced, name: str, ranges: Mapping[str, Parameter], budge
     return best
 
 
-def _prove_piece(about: Sequence[Part], budget: Budget) -> _Piece:
+@dataclass(frozen=True)
+class _Middle:
+    """Finds a point in a box at which the inequality may be false. Parameters that are ``whole`` are integers."""
+
+    product: Sequence[Piece]
+    whole: Sequence[bool]
+
+    def of(self, box: Box) -> list[Fraction] | None:
+        """Return a point near the middle of a box, None if there is no integer in it."""
+        found = [
+            _whole_middle(piece, ends) if whole else _middle(ends)
+            for piece, whole, ends in zip(self.product, self.whole, box, strict=True)
+        ]
+        return [x for x in found if x is not None] if None not in found else None
+
+
+def _middle(ends: Ends) -> Fraction:
+    lo, hi = ends
+    return (lo + hi) / 2 if hi is not None else 2 * lo + 1
+
+
+def _whole_middle(piece: Piece, ends: Ends) -> Fraction | None:
+    lo, hi = ends
+    value = piece.value(_middle(ends))
+    for integer in (math.floor(value), math.ceil(value)):
+        away = piece.sign * (integer - piece.shift)
+        if away or not piece.inverse:
+            x = 1 / away if piece.inverse else away
+            if lo <= x and (hi is None or x <= hi):
+                return x
+    return None
+
+
+def _prove_piece(about: Sequence[Part], middle: _Middle, budget: Budget) -> _Piece:
     """Search by each way alone, then with all ways for each box."""
     everything = dict(enumerate(about))
     tried = [({k: each}, budget.share(8)) for k, each in everything.items()]
     used, found = 0, _Piece()
     for some, limits in [*tried, (everything, budget)]:
-        found = _Search(some, limits).run()
+        found = _Search(some, middle, limits).run()
         used += found.boxes
         if found.tree is not None or found.point is not None:
             break
@@ -133,8 +167,8 @@ def _end_in_words(piece: Piece, x: Fraction | None) -> str:
 class _Search:
     """Depth first, the lower half of a box first. ``about`` are the ways that are tried, by number."""
 
-    def __init__(self, about: Mapping[int, Part], budget: Budget) -> None:
-        self.about, self.budget, self.boxes = about, budget, 0
+    def __init__(self, about: Mapping[int, Part], middle: _Middle, budget: Budget) -> None:
+        self.about, self.middle, self.budget, self.boxes = about, middle, budget, 0
         self.first = next(iter(about.values()))
 
     def run(self) -> _Piece:
@@ -200,8 +234,10 @@ class _Search:
         return None
 
     def _false_at(self, box: list[Ends]) -> list[Fraction] | None:
-        """Return the middle of a box, if the inequality is certainly false there and the path certainly taken."""
-        point = [(lo + hi) / 2 if hi is not None else 2 * lo + 1 for lo, hi in box]
+        """Return a point of a box, if the inequality is certainly false there and the path certainly taken."""
+        point = self.middle.of(box)
+        if point is None:
+            return None
         about = self.first
         with precision(POINT_BITS):
             value = values(about.table, [(x, x) for x in point], about.known, about.need)
