@@ -102,7 +102,7 @@ def _series(table: Table, variables: Sequence[Any], need: Sequence[int], terms: 
                 each = _in_balls(table.nodes[i], variables, found, terms)
             except (ArithmeticError, ValueError):
                 each = None
-            if each is not None:
+            if each is not None and each.prec >= terms:  # t^2/t has a coefficient less
                 found[i] = each
     finally:
         ctx.cap = before
@@ -168,7 +168,7 @@ def _rational(table: Table, box: Box, s: int, end: Fraction, need: Sequence[int]
                 each = _in_fractions(table.nodes[i], box, s, end, found)
             except (ArithmeticError, ValueError):
                 each = None
-            if each is not None and _bits(each) <= MOST_BITS:
+            if each is not None and each.prec >= TERMS and _bits(each) <= MOST_BITS:
                 found[i] = each
     finally:
         ctx.cap = before
