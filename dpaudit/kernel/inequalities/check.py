@@ -1,8 +1,9 @@
 """Check a proof that left <= right on a range, from its evidence alone.
 
-The evidence has the range, a table of nodes for each combination of single values, the paths of the function with
-their conditions, and for each path and side a tree of splits for every piece of the range. Here the pieces are
-computed from the range, and the boxes from the splits. Each leaf names its method, which is carried out again.
+The evidence has the range, a table of nodes for each combination of single values, the paths of the function
+with their conditions, and for each path and side a tree of splits for every piece of the range. Here the
+pieces are computed from the range, and the boxes from the splits. Each leaf names its method, which is
+carried out again.
 
 That the nodes are those of a function is no part of this check. Whoever has the function traces it again and
 compares. Without it, the words of the expression say what is proved.
@@ -11,7 +12,7 @@ compares. Without it, the words of the expression say what is proved.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -28,7 +29,7 @@ from dpaudit.kernel.inequalities.domain import (
 )
 from dpaudit.kernel.inequalities.evaluate import Ends
 from dpaudit.kernel.inequalities.expression import Table, read_number
-from dpaudit.kernel.inequalities.leaf import Condition, Part, part_of
+from dpaudit.kernel.inequalities.leaf import Condition, Part, parts_of
 from dpaudit.kernel.kernel_t0 import CertificateError
 
 __all__ = ["PROOF", "Checked", "Traced", "check_inequality", "parts", "read_traced"]
@@ -69,8 +70,8 @@ def check_inequality(evidence: Any) -> Checked:
     Raises
     ------
     CertificateError
-        The evidence is malformed or too large, a piece of the range, a path or an inequality is missing, or a box
-        is not certain by its method.
+        The evidence is malformed or too large, a piece of the range, a path or an inequality is missing, or a
+        box is not certain by its method.
     """
     try:
         return _checked(evidence)
@@ -108,8 +109,8 @@ class _Budget:
             raise CertificateError(f"a proof must have at most {MOST_LEAVES} boxes.")
 
 
-def _fields(data: Any, names: set[str], what: str, optional: set[str] = frozenset()) -> Mapping[str, Any]:  # type: ignore[assignment]  # an empty default
-    if not isinstance(data, dict) or not names <= set(data) <= names | optional:
+def _fields(data: Any, names: set[str], what: str, optional: Iterable[str] = ()) -> Mapping[str, Any]:
+    if not isinstance(data, dict) or not names <= set(data) <= names.union(optional):
         raise CertificateError(f"{what} must have the fields {sorted(names)}.")
     return data
 
@@ -203,8 +204,8 @@ def parts(traced: Traced, ranges: Mapping[str, Parameter], *, near: bool) -> lis
     return found
 
 
-def part(traced: Traced, name: str, product: Sequence[Piece], *, near: bool) -> Part:
-    """Return one inequality of a path on a product of pieces."""
+def ways(traced: Traced, name: str, product: Sequence[Piece], *, near: bool) -> list[Part]:
+    """Return the ways to decide one inequality of a path on a product of pieces."""
     outs = [*traced.sides[name], *(i for each in traced.conditions for i in (each.a, each.b))]
     variables = [piece.parameter(k) for k, piece in enumerate(product)]
     table, (left, right, *others) = traced.table.with_variables(outs, variables)
@@ -212,7 +213,7 @@ def part(traced: Traced, name: str, product: Sequence[Piece], *, near: bool) -> 
         Condition(others[2 * k], others[2 * k + 1], each.strict, each.wanted)
         for k, each in enumerate(traced.conditions)
     ]
-    return part_of(
+    return parts_of(
         table,
         ends=[piece.ends for piece in product],
         left=left,
@@ -245,11 +246,11 @@ def _check_side(
         raise CertificateError("near must be true or false.")
     products = parts(traced, ranges, near=near)
     for product, tree in zip(products, _list(proof["trees"], len(products)), strict=True):
-        _check_tree(part(traced, name, product, near=near), tree, budget)
+        _check_tree(ways(traced, name, product, near=near), tree, budget)
 
 
-def _check_tree(about: Part, tree: Any, budget: _Budget) -> None:
-    todo: list[tuple[Any, list[Ends], int]] = [(tree, list(about.ends), 0)]
+def _check_tree(about: Sequence[Part], tree: Any, budget: _Budget) -> None:
+    todo: list[tuple[Any, list[Ends], int]] = [(tree, list(about[0].ends), 0)]
     while todo:
         node, box, depth = todo.pop()
         if isinstance(node, list):
@@ -273,18 +274,22 @@ def _split(box: list[Ends], s: Any, at: Any) -> tuple[list[Ends], list[Ends]]:
     return [*box[:s], (lo, middle), *box[s + 1 :]], [*box[:s], (middle, hi), *box[s + 1 :]]
 
 
-def _check_leaf(about: Part, box: list[Ends], leaf: Any) -> None:
-    """Carry out a leaf's method: a number of bits, or ``lower s`` or ``upper s`` for a series."""
-    if type(leaf) is int and leaf in PRECISIONS:
-        with precision(leaf):
-            certain = about.holds(box) is not None
-    else:
-        end, _, number = leaf.partition(" ") if type(leaf) is str else ("", "", "")
-        if end not in ("lower", "upper") or number not in map(str, range(len(box))):
+def _check_leaf(about: Sequence[Part], box: list[Ends], leaf: Any) -> None:
+    """Carry out a leaf's method: ``w bits``, or ``w lower s`` or ``w upper s`` for a series, by way ``w``."""
+    match leaf.split(" ") if type(leaf) is str else []:
+        case [way, bits] if way in _numbers(about) and bits in map(str, PRECISIONS):
+            with precision(int(bits)):
+                certain = about[int(way)].holds(box) is not None
+        case [way, "lower" | "upper" as end, s] if way in _numbers(about) and s in _numbers(box):
+            certain = about[int(way)].by_series(box, int(s), lower=end == "lower")
+        case _:
             raise CertificateError(f"{str(leaf)[:40]!r} is no method for a box.")
-        certain = about.by_series(box, int(number), lower=end == "lower")
     if not certain:
         raise CertificateError(f"the box {_shown(box)} is not certain by {leaf!r}.")
+
+
+def _numbers(items: Sequence[Any]) -> list[str]:
+    return [str(k) for k in range(len(items))]
 
 
 def _shown(box: Sequence[tuple[Fraction, Fraction | None]]) -> str:

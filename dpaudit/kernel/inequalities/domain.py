@@ -1,9 +1,10 @@
-"""The range of an inequality: an interval of real numbers or integers for each parameter, or a list of values.
+"""The range of an inequality: an interval of real numbers or integers for each parameter, or a list of
+values.
 
-An unbounded or open end is brought to infinity or to 0 by a change of variable: a parameter is shift + sign x or
-shift + sign / x on a ``Piece``. In the forms "difference" and "log" an open end a becomes y = 1/(x - a), which is
-unbounded. In the cleared forms it becomes t > 0, for series, and infinity is 1/t. The pieces are computed here
-from the range, never read.
+An unbounded or open end is brought to infinity or to 0 by a change of variable: a parameter is shift + sign x
+or shift + sign / x on a ``Piece``. In the forms "difference" and "log" an open end a becomes y = 1/(x - a),
+which is unbounded. In the cleared forms it becomes t > 0, for series, and infinity is 1/t. The pieces are
+computed here from the range, never read.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ MOST_VALUES = 10_000
 
 @dataclass(frozen=True)
 class Reals:
-    """The real numbers between ``lo`` and ``hi``; None is infinite. ``cuts`` are points inside at which the range
-    is split."""
+    """The real numbers between ``lo`` and ``hi``; None is infinite. ``cuts`` are points inside at which the
+    range is split.
+    """
 
     lo: Fraction | None
     hi: Fraction | None

@@ -1,7 +1,7 @@
 """A table of nodes: the two sides of an inequality, and the conditions of a path, as expressions.
 
-A node is ``(op, *arguments)``. Arguments are earlier nodes, by number. Equal nodes are one node. ``("v", k)`` is
-the parameter or variable k, ``("c", q)`` an exact number, ``("pow", i, n)`` a power with an integer n.
+A node is ``(op, *arguments)``. Arguments are earlier nodes, by number. Equal nodes are one node. ``("v", k)``
+is the parameter or variable k, ``("c", q)`` an exact number, ``("pow", i, n)`` a power with an integer n.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
 A node is held as a sum of terms G y^p (ln y)^q, one factor y^p (ln y)^q for each unbounded variable. G is an
 interval that holds G(y, ...) for every point of the box; p and q are exact. Factors are ordered by (p, q). A
-smaller factor is the larger one times y^a (ln y)^b with (a, b) < (0, 0), which lies in [0, its supremum] for y >= Y
-(``Sides.share``). So several terms can be written as one term with the largest factors (``merged``).
+smaller factor is the larger one times y^a (ln y)^b with (a, b) < (0, 0), which lies in [0, its supremum] for
+y >= Y (``Sides.share``). So several terms can be written as one term with the largest factors (``merged``).
 
 If one term has the largest factors of all, the node is y^p (ln y)^q (g + r), r the rest over these factors. A
-function f of it is f(g) + r f'(m) with m between g and g + r (mean value theorem), and r keeps its own powers. This
-is how differences of large terms stay exact.
+function f of it is f(g) + r f'(m) with m between g and g + r (mean value theorem), and r keeps its own
+powers. This is how differences of large terms stay exact.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Sides:
         return found
 
     def _log_of_a_rising_sum(self, terms: Sum) -> Sum:
-        """Return [0, the largest] for a sum of terms that do not fall and that is at least 1 at the ends Y."""
+        """Return [0, the largest] for a sum of terms that do not fall and is at least 1 at the ends Y."""
         rising = all(
             each.nonnegative and all(p >= 0 and q >= 0 for _, p, q in key) for key, each in terms.items()
         )

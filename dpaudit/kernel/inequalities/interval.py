@@ -1,9 +1,9 @@
 """Intervals with exact ends.
 
-The radius of a ball is rounded up: 1 + [-1, 1] as a ball is not certainly nonnegative. Here each end is a number
-without a radius, rounded outward at the working precision, so that comparisons at an end are exact. An operation
-that is undefined somewhere on its arguments, or whose result is not bounded, returns ``NOWHERE``, of which no
-comparison is true.
+The radius of a ball is rounded up: 1 + [-1, 1] as a ball is not certainly nonnegative. Here each end is a
+number without a radius, rounded outward at the working precision, so that comparisons at an end are exact. An
+operation that is undefined somewhere on its arguments, or whose result is not bounded, returns ``NOWHERE``,
+of which no comparison is true.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Interval:
 
     def exact(self) -> Fraction | None:
         """Return the number in an interval of one number, as far as it is short, or None."""
-        if not self.finite or not self.lo == self.hi:
+        if not self.finite or self.lo != self.hi:
             return None
         mantissa, exponent = (int(part) for part in self.lo.man_exp())
         return Fraction(mantissa) * Fraction(2) ** exponent if abs(exponent) < 4000 else None
@@ -82,6 +82,12 @@ class Interval:
             return NOWHERE
         if self.nonnegative and other.nonnegative:
             return _finite((self.lo * other.lo).lower(), (self.hi * other.hi).upper())
+        if self.nonpositive and other.nonpositive:
+            return _finite((self.hi * other.hi).lower(), (self.lo * other.lo).upper())
+        if self.nonnegative and other.nonpositive:
+            return _finite((self.hi * other.lo).lower(), (self.lo * other.hi).upper())
+        if self.nonpositive and other.nonnegative:
+            return other * self
         products = [a * b for a in (self.lo, self.hi) for b in (other.lo, other.hi)]
         return _finite(_least(p.lower() for p in products), _greatest(p.upper() for p in products))
 

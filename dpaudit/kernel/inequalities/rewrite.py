@@ -1,13 +1,21 @@
 """Exact identities between expressions, derivatives, and the forms in which an inequality is decided.
 
-``Rewriter.plain`` gives an equal expression wherever the original is defined. It may be defined on more points
-(exp(log x) is x), so the check asks on the ``safe`` rewriting of the original sides whether they are defined:
-that one is defined at most where the original is (log(xy) becomes log x + log y). ``Rewriter.log`` is the logarithm of a node, factor by factor.
-Where all its parts are defined, each factor is positive, and so is the node.
+``Rewriter.plain`` gives an equal expression wherever the original is defined. It may be defined on more
+points (exp(log x) is x), so the check asks on the ``safe`` rewriting of the original sides whether they are
+defined: that one is defined at most where the original is (log(xy) becomes log x + log y). ``Rewriter.log``
+is the logarithm of a node, factor by factor.
 
-An inequality left <= right is decided by right - left, equal terms of the sums taken away, or by log right - log
-left in the same way: if that is defined and nonnegative, 0 < left <= right. Cleared, it is the numerator of that
-over a denominator, which must be positive.
+An inequality left <= right is decided by right - left, equal terms of the sums taken away, or by log right -
+log left in the same way, if the factors whose logarithms are taken are nonnegative (``Rewriter.factors``).
+Cleared, it is the numerator of that over a denominator, which must be positive.
+
+Why the factors are asked: x <= xy leaves log y, and x may be negative. Proof with them: take a point where
+both sides are defined, what is left is a number, and no factor is below 0. If all factors are positive, all
+logarithms are numbers, and what is left is log right - log left. If a factor f is 0, log f is no number, so
+it has cancelled: f has the same exponent k on both sides. No exponent of f in a side is negative, since the
+sides are defined there, nor is log f in an exponential. If k > 0, both sides are 0. If k = 0, f occurs only
+as f^0 = 1 and may be left out. The factors below a min or max must be positive, so that log min(a, b) =
+min(log a, log b).
 """
 
 from __future__ import annotations
@@ -20,6 +28,12 @@ from dpaudit.kernel.inequalities.expression import Node, Table, Term
 
 __all__ = ["Decided", "Rewriter", "decided"]
 
+#: A longer exact number is not computed with any more.
+MOST_BITS = 30_000
+
+#: Operations whose logarithm is made of those of the arguments.
+_FACTORED = ("*", "/", "pow", "sqrt", "min", "max")
+
 
 class Rewriter:
     """Rewritings in one table, remembered by node."""
@@ -29,6 +43,8 @@ class Rewriter:
         self._plain: dict[int, int] = {}
         self._parts: dict[int, tuple[int, int]] = {}
         self._slopes: dict[tuple[int, int], int | None] = {}
+        self._logs: dict[int, int] = {}
+        self._powers: dict[tuple[int, int], int] = {}
 
     def term(self, i: int) -> Term:
         """Return node ``i`` to compute with."""
@@ -54,6 +70,11 @@ class Rewriter:
         return self._of_one(op, parts[0])
 
     def _power(self, base: int, power: int) -> int:
+        if (base, power) not in self._powers:
+            self._powers[base, power] = self._raised_plain(base, power)
+        return self._powers[base, power]
+
+    def _raised_plain(self, base: int, power: int) -> int:
         op, *rest = self.table.nodes[base]
         if op == "exp":  # defined for every power, as exp is never 0
             return (self.term(rest[0]) * power).exp().i
@@ -91,6 +112,11 @@ class Rewriter:
 
     def log(self, i: int) -> int:
         """Return the logarithm of node ``i``, factor by factor."""
+        if i not in self._logs:
+            self._logs[i] = self._log_of(i)
+        return self._logs[i]
+
+    def _log_of(self, i: int) -> int:
         op, *rest = self.table.nodes[i]
         term, of = self.term, self.log
         if op == "*":
@@ -98,9 +124,9 @@ class Rewriter:
         if op == "/":
             return (term(of(rest[0])) - term(of(rest[1]))).i
         if op == "exp":
-            return self.plain(rest[0])
+            return self.plain(int(rest[0]))
         if op == "pow":
-            return (term(of(rest[0])) * rest[1]).i
+            return (term(of(rest[0])) * int(rest[1])).i
         if op == "sqrt":
             return (term(of(rest[0])) / 2).i
         if op == "c" and rest[0] == 1:
@@ -111,6 +137,22 @@ class Rewriter:
         if op in ("min", "max"):
             return self.table.node(op, of(rest[0]), of(rest[1]))
         return self.table.node("log", self.plain(i))
+
+    def factors(self, i: int) -> tuple[list[int], list[int]]:
+        """Return the factors of node ``i`` whose logarithms ``log`` takes, and those below a min or max."""
+        found: dict[tuple[int, bool], None] = {}
+        todo = [(i, False)]
+        while todo:
+            each = todo.pop()
+            if each not in found:
+                found[each] = None
+                j, below = each
+                op = self.table.nodes[j][0]
+                inner = self.table.arguments(j) if op in _FACTORED else ()
+                todo.extend((k, below or op in ("min", "max")) for k in inner)
+        passed = (*_FACTORED, "exp", "cosh")
+        ends = [(self.plain(j), below) for j, below in found if self.table.nodes[j][0] not in passed]
+        return [j for j, below in ends if not below], [j for j, below in ends if below]
 
     def fraction(self, i: int) -> tuple[int, int]:
         """Return (numerator, denominator) of a node, by its sums, products and quotients."""
@@ -149,8 +191,7 @@ class Rewriter:
 
     def difference(self, i: int, j: int) -> int:
         """Return node i minus node j as a sum of multiples of nodes, terms that are equal taken away."""
-        found: dict[int, Fraction] = {}
-        constant = self._collect(i, Fraction(1), found) + self._collect(j, Fraction(-1), found)
+        found, constant = self._collected({i: Fraction(1), j: Fraction(-1)} if i != j else {})
         terms = [self.term(k) * c if c != 1 else self.term(k) for k, c in found.items() if c]
         if constant or not terms:
             terms.append(self.table.number(constant))
@@ -159,25 +200,41 @@ class Rewriter:
             total = total + each
         return total.i
 
-    def _collect(self, i: int, factor: Fraction, found: dict[int, Fraction]) -> Fraction:
-        """Add ``factor`` times node i to the sum ``found``. Return the part of it that is a number."""
+    def _collected(self, todo: dict[int, Fraction]) -> tuple[dict[int, Fraction], Fraction]:
+        """Return a sum of multiples of nodes with every sum in it written out, and the part that is a number.
+
+        The latest node comes first. It is in no other node of the sum, so each node is written out once.
+        """
+        found: dict[int, Fraction] = {}
+        constant = Fraction(0)
+        while todo:
+            i = max(todo)
+            factor = todo.pop(i)
+            if self.table.nodes[i][0] == "c":
+                constant += factor * Fraction(self.table.nodes[i][1])
+                continue
+            inner = self._multiples(i)
+            if not inner or not _is_short(factor):
+                found[i] = factor
+            for j, share in inner if _is_short(factor) else ():
+                todo[j] = todo.get(j, Fraction(0)) + factor * share
+        return found, constant
+
+    def _multiples(self, i: int) -> list[tuple[int, Fraction]]:
+        """Return node i as a sum of multiples of other nodes, empty if it is none."""
         op, *rest = self.table.nodes[i]
-        if op == "c":
-            return factor * Fraction(rest[0])
-        if op in "+-" and len(rest) == 2:
-            second = factor if op == "+" else -factor
-            return self._collect(rest[0], factor, found) + self._collect(rest[1], second, found)
+        if op in ("+", "-"):
+            return [(rest[0], Fraction(1)), (rest[1], Fraction(1 if op == "+" else -1))]
         if op == "neg":
-            return self._collect(rest[0], -factor, found)
-        if op in "*/" and len(rest) == 2:
-            first, second_node = self.table.nodes[rest[0]], self.table.nodes[rest[1]]
-            if op == "*" and first[0] == "c":
-                return self._collect(rest[1], factor * first[1], found)
-            if second_node[0] == "c" and (op == "*" or second_node[1]):
-                share = second_node[1] if op == "*" else 1 / second_node[1]
-                return self._collect(rest[0], factor * share, found)
-        found[i] = found.get(i, Fraction(0)) + factor
-        return Fraction(0)
+            return [(rest[0], Fraction(-1))]
+        if op not in ("*", "/"):
+            return []
+        first, second = self.table.nodes[rest[0]], self.table.nodes[rest[1]]
+        if op == "*" and first[0] == "c":
+            return [(rest[1], first[1])]
+        if second[0] == "c" and (op == "*" or second[1]):
+            return [(rest[0], second[1] if op == "*" else 1 / second[1])]
+        return []
 
     def derivative(self, i: int, x: int) -> int | None:
         """Return the derivative of node ``i`` in variable ``x``, None for 0.
@@ -238,21 +295,35 @@ def _folded(op: str, first: Node, second: Node) -> Fraction | None:
     if first[0] != "c" or second[0] != "c" or op not in "+-*/":
         return None
     a, b = Fraction(first[1]), Fraction(second[1])
+    if not (_is_short(a) and _is_short(b)) or (op == "/" and not b):
+        return None
     if op == "/":
-        return a / b if b else None
+        return a / b
     return a + b if op == "+" else a - b if op == "-" else a * b
+
+
+def _is_short(number: Fraction) -> bool:
+    """Whether a number may be computed with: forged evidence can double the digits with every node."""
+    return number.numerator.bit_length() + number.denominator.bit_length() <= MOST_BITS
 
 
 @dataclass(frozen=True)
 class Decided:
-    """Nonnegative ``node`` proves left <= right, if ``below`` (None: 1) is positive.
+    """Nonnegative ``node`` proves left <= right.
 
-    ``slopes`` are the derivatives of ``node`` by variable, where it has them (None for 0).
+    The nodes ``at_least_0`` must be nonnegative, and the nodes ``above_0`` positive. ``slopes`` are the
+    derivatives of ``node`` by variable, where it has them (None for 0).
     """
 
     node: int
-    below: int | None
+    at_least_0: tuple[int, ...]
+    above_0: tuple[int, ...]
     slopes: dict[int, int | None]
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """All nodes whose signs decide."""
+        return (self.node, *self.at_least_0, *self.above_0)
 
 
 def decided(
@@ -260,16 +331,30 @@ def decided(
 ) -> Decided:
     """Return what decides ``left`` <= ``right``, by logarithms or not, cleared of denominators or not."""
     i, j = rewriter.plain(left), rewriter.plain(right)
+    least, above = _signs_of_factors(rewriter, i, j) if logs else ([], [])
     if logs:
         i, j = rewriter.log(i), rewriter.log(j)
     node = rewriter.difference(j, i)
-    if cleared:
-        above, below = rewriter.fraction(node)
-        return Decided(above, below, {})
+    if not cleared:
+        return Decided(node, tuple(least), tuple(above), _slopes_of(rewriter, node, n_variables))
+    node, below = rewriter.fraction(node)
+    # a factor that is defined is nonnegative if its numerator and its denominator are
+    least = [k for each in least for k in rewriter.fraction(each)]
+    above = [below, *(k for each in above for k in rewriter.fraction(each))]
+    return Decided(node, tuple(dict.fromkeys(least)), tuple(dict.fromkeys(above)), {})
+
+
+def _signs_of_factors(rewriter: Rewriter, i: int, j: int) -> tuple[list[int], list[int]]:
+    found = rewriter.factors(i), rewriter.factors(j)
+    least, above = (list(dict.fromkeys([*found[0][k], *found[1][k]])) for k in (0, 1))
+    return least, above
+
+
+def _slopes_of(rewriter: Rewriter, node: int, n_variables: int) -> dict[int, int | None]:
     slopes: dict[int, int | None] = {}
     for x in range(n_variables):
         try:
             slopes[x] = rewriter.derivative(node, x)
         except NoDerivativeError:
             continue
-    return Decided(node, None, slopes)
+    return slopes

@@ -1,9 +1,9 @@
 """Power series of nodes in one variable about one end of a box, for inequalities that touch there.
 
 Taylor's theorem with Lagrange's remainder: f(p + s t) = c_0 + c_1 s t + ... + c_(n-1) (s t)^(n-1) + r (s t)^n
-for t in [0, w] and s = 1 or -1, where r is a value of f^(n)/n! on the side of the box. ``expansion`` computes c
-about p, and r about the whole side, in balls. Whether a coefficient is exactly 0 is decided in fractions: a ball
-around 0 does not tell, since 1/6 is no dyadic number.
+for t in [0, w] and s = 1 or -1, where r is a value of f^(n)/n! on the side of the box. ``expansion`` computes
+c about p, and r about the whole side, in balls. Whether a coefficient is exactly 0 is decided in fractions: a
+ball around 0 does not tell, since 1/6 is no dyadic number.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from dpaudit.kernel.inequalities.interval import Interval, hull
 __all__ = ["Expansion", "expansion"]
 
 TERMS = 8
+#: Longer exact coefficients are not computed with.
+MOST_BITS = 30_000
 BITS = 128
 
 
@@ -37,7 +39,7 @@ class Expansion:
     lower: bool
 
     def finite(self, i: int) -> bool:
-        """Whether node i is defined on the whole box."""
+        """Whether the operation of node i is defined on the whole box, its arguments being so."""
         found = self.on_side.get(i)
         return found is not None and bool(found[0].is_finite())
 
@@ -100,7 +102,7 @@ def _series(table: Table, variables: Sequence[Any], need: Sequence[int], terms: 
                 each = _in_balls(table.nodes[i], variables, found, terms)
             except (ArithmeticError, ValueError):
                 each = None
-            if each is not None:
+            if each is not None and each.prec >= terms:  # t^2/t has a coefficient less
                 found[i] = each
     finally:
         ctx.cap = before
@@ -135,9 +137,7 @@ def _combined(op: str, x: Any, y: Any, one: Any) -> Any:
     if op == "neg":
         return -x
     if op == "pow":
-        power = one
-        for _ in range(abs(y)):
-            power = power * x
+        power = _multiplied(x, abs(y), one)
         return one / power if y < 0 else power
     if op in ("exp", "log", "sqrt"):
         return getattr(x, op)()
@@ -146,6 +146,16 @@ def _combined(op: str, x: Any, y: Any, one: Any) -> Any:
     if op == "sinh":
         return (x.exp() - (-x).exp()) / 2
     return one - 2 / ((2 * x).exp() + one) if op == "tanh" else None
+
+
+def _multiplied(x: Any, times: int, one: Any) -> Any:
+    """Return x^times by squares."""
+    found = one
+    while times:
+        found = found * x if times % 2 else found
+        times //= 2
+        x = x * x if times else x
+    return found
 
 
 def _rational(table: Table, box: Box, s: int, end: Fraction, need: Sequence[int]) -> dict[int, Any]:
@@ -158,7 +168,7 @@ def _rational(table: Table, box: Box, s: int, end: Fraction, need: Sequence[int]
                 each = _in_fractions(table.nodes[i], box, s, end, found)
             except (ArithmeticError, ValueError):
                 each = None
-            if each is not None:
+            if each is not None and each.prec >= TERMS and _bits(each) <= MOST_BITS:
                 found[i] = each
     finally:
         ctx.cap = before
@@ -189,6 +199,11 @@ def _in_fractions(node: Node, box: Box, s: int, end: Fraction, found: Mapping[in
     return _combined(op, x, y, fmpq_series([1], prec=TERMS))
 
 
+def _bits(series: Any) -> int:
+    """Return the length of the longest coefficient: forged evidence can double it with every node."""
+    return max(int(part).bit_length() for j in range(TERMS) for part in (series[j].p, series[j].q))
+
+
 def _vanishes(series: Any) -> bool:
     return series is not None and all(series[j] == 0 for j in range(TERMS))
 
@@ -197,7 +212,7 @@ def _has_rational_image(op: str, x: Any, y: Any) -> bool:
     if op == "/":
         return bool(y[0] != 0)
     if op == "pow":
-        return y >= 0 or bool(x[0] != 0)
+        return (y >= 0 or bool(x[0] != 0)) and _bits(x) * abs(y) <= MOST_BITS
     if op in ("log", "sqrt"):
         return bool(x[0] == 1)
     return op not in ("exp", "cosh", "sinh", "tanh") or bool(x[0] == 0)

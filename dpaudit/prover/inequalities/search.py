@@ -14,8 +14,8 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.kernel.ball import precision
-from dpaudit.kernel.inequalities.check import PRECISIONS, Traced, part, parts
-from dpaudit.kernel.inequalities.domain import Parameter, Piece
+from dpaudit.kernel.inequalities.check import PRECISIONS, Traced, parts, ways
+from dpaudit.kernel.inequalities.domain import Integers, Parameter, Piece
 from dpaudit.kernel.inequalities.evaluate import Box, Ends, Gradient, values
 from dpaudit.kernel.inequalities.leaf import Part
 
@@ -32,7 +32,13 @@ class Budget:
     """Limits of one search: ``boxes`` for each piece of the range, and ``seconds`` for all."""
 
     def __init__(self, *, seconds: float, boxes: int) -> None:
-        self.boxes, self._end = boxes, time.monotonic() + seconds
+        self.boxes, self.seconds = boxes, seconds
+        self._end = time.monotonic() + seconds
+
+    def share(self, parts: int) -> Budget:
+        """Return a budget of one of ``parts`` parts, within this one."""
+        left = min(self._end - time.monotonic(), self.seconds / parts)
+        return Budget(seconds=left, boxes=self.boxes // parts)
 
     def spent(self, boxes: int) -> bool:
         """Whether nothing is left after ``boxes`` boxes of a piece."""
@@ -70,7 +76,8 @@ def prove_side(traced: Traced, name: str, ranges: Mapping[str, Parameter], budge
     for near in (False, True):
         trees: list[Any] = []
         for product in parts(traced, ranges, near=near):
-            found = _Search(part(traced, name, product, near=near), budget).run()
+            middle = _Middle(product, [isinstance(ranges[each], Integers) for each in traced.real])
+            found = _prove_piece(ways(traced, name, product, near=near), middle, budget)
             best.boxes += found.boxes
             if found.point is not None:
                 best.at = _in_parameters(traced, product, found.point)
@@ -83,6 +90,55 @@ def prove_side(traced: Traced, name: str, ranges: Mapping[str, Parameter], budge
             best.near, best.trees = near, trees
             return best
     return best
+
+
+@dataclass(frozen=True)
+class _Middle:
+    """Finds a point in a box at which the inequality may be false. Parameters that are ``whole`` are
+    integers.
+    """
+
+    product: Sequence[Piece]
+    whole: Sequence[bool]
+
+    def of(self, box: Box) -> list[Fraction] | None:
+        """Return a point near the middle of a box, None if there is no integer in it."""
+        found = [
+            _whole_middle(piece, ends) if whole else _middle(ends)
+            for piece, whole, ends in zip(self.product, self.whole, box, strict=True)
+        ]
+        return [x for x in found if x is not None] if None not in found else None
+
+
+def _middle(ends: Ends) -> Fraction:
+    lo, hi = ends
+    return (lo + hi) / 2 if hi is not None else 2 * lo + 1
+
+
+def _whole_middle(piece: Piece, ends: Ends) -> Fraction | None:
+    lo, hi = ends
+    value = piece.value(_middle(ends))
+    for integer in (math.floor(value), math.ceil(value)):
+        away = piece.sign * (integer - piece.shift)
+        if away or not piece.inverse:
+            x = 1 / away if piece.inverse else away
+            if lo <= x and (hi is None or x <= hi):
+                return x
+    return None
+
+
+def _prove_piece(about: Sequence[Part], middle: _Middle, budget: Budget) -> _Piece:
+    """Search by each way alone, then with all ways for each box."""
+    everything = dict(enumerate(about))
+    tried = [({k: each}, budget.share(8)) for k, each in everything.items()]
+    used, found = 0, _Piece()
+    for some, limits in [*tried, (everything, budget)]:
+        found = _Search(some, middle, limits).run()
+        used += found.boxes
+        if found.tree is not None or found.point is not None:
+            break
+    found.boxes = used
+    return found
 
 
 def _in_parameters(
@@ -111,13 +167,15 @@ def _end_in_words(piece: Piece, x: Fraction | None) -> str:
 
 
 class _Search:
-    def __init__(self, about: Part, budget: Budget) -> None:
-        self.about, self.budget, self.boxes = about, budget, 0
+    """Depth first, the lower half of a box first. ``about`` are the ways that are tried, by number."""
+
+    def __init__(self, about: Mapping[int, Part], middle: _Middle, budget: Budget) -> None:
+        self.about, self.middle, self.budget, self.boxes = about, middle, budget, 0
+        self.first = next(iter(about.values()))
 
     def run(self) -> _Piece:
-        """Search one part, depth first, the lower half of a box first."""
         root: list[Any] = [None]
-        todo: list[tuple[list[Any], int, list[Ends], int]] = [(root, 0, list(self.about.ends), 0)]
+        todo: list[tuple[list[Any], int, list[Ends], int]] = [(root, 0, list(self.first.ends), 0)]
         while todo:
             holder, place, box, depth = todo.pop()
             self.boxes += 1
@@ -139,37 +197,50 @@ class _Search:
             todo.append((node, 2, [*box[:s], (lo, middle), *box[s + 1 :]], depth + 1))
         return _Piece(tree=root[0], boxes=self.boxes)
 
-    def _leaf(self, box: list[Ends], depth: int) -> tuple[int | str | None, Gradient]:
+    def _leaf(self, box: list[Ends], depth: int) -> tuple[str | None, Gradient]:
+        """Return the method by which a box is certain, or None, and derivatives for the split."""
+        bits = PRECISIONS[0]
         slopes: Gradient = {}
-        with precision(PRECISIONS[0]):
-            if any(hi is None for _, hi in box):
-                return (PRECISIONS[0] if self.about.holds(box) else None), slopes
-            method, slopes = self.about.looked(box)
-        if method:
-            return PRECISIONS[0], slopes
-        if all(lo == hi for lo, hi in box):
-            for bits in PRECISIONS[1:]:
-                with precision(bits):
-                    if self.about.holds(box):
-                        return bits, slopes
-        return (self._by_series(box) if depth >= 2 else None), slopes
+        unbounded = any(hi is None for _, hi in box)
+        with precision(bits):
+            for k, each in self.about.items():
+                method, here = (each.holds(box), {}) if unbounded else each.looked(box)
+                if method:
+                    return f"{k} {bits}", slopes
+                slopes = slopes or here
+        if unbounded:
+            return None, slopes
+        return self._at_a_point(box) or (self._by_series(box) if depth >= 2 else None), slopes
+
+    def _at_a_point(self, box: list[Ends]) -> str | None:
+        if any(lo != hi for lo, hi in box):
+            return None
+        for bits in PRECISIONS[1:]:
+            with precision(bits):
+                for k, each in self.about.items():
+                    if each.holds(box):
+                        return f"{k} {bits}"
+        return None
 
     def _by_series(self, box: list[Ends]) -> str | None:
         """Return the series about an end of the range that decides a box beside it."""
         for s, (lo, hi) in enumerate(box):
-            least, most = self.about.ends[s]
+            least, most = self.first.ends[s]
             if lo == hi:
                 continue
-            if lo == least and self.about.by_series(box, s, lower=True):
-                return f"lower {s}"
-            if hi == most and self.about.by_series(box, s, lower=False):
-                return f"upper {s}"
+            for k, each in self.about.items():
+                if lo == least and each.by_series(box, s, lower=True):
+                    return f"{k} lower {s}"
+                if hi == most and each.by_series(box, s, lower=False):
+                    return f"{k} upper {s}"
         return None
 
     def _false_at(self, box: list[Ends]) -> list[Fraction] | None:
-        """Return the middle of a box, if the inequality is certainly false and the path taken there."""
-        point = [(lo + hi) / 2 if hi is not None else 2 * lo + 1 for lo, hi in box]
-        about = self.about
+        """Return a point of a box, if the inequality is certainly false and the path certainly taken."""
+        point = self.middle.of(box)
+        if point is None:
+            return None
+        about = self.first
         with precision(POINT_BITS):
             value = values(about.table, [(x, x) for x in point], about.known, about.need)
         taken = all(

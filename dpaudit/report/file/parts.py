@@ -55,7 +55,8 @@ class ClaimRecord:
 
 @dataclass(frozen=True)
 class BodyRecord:
-    """A certificate, a proof of a program or of an inequality, or a witness: an exact bound (``None``: infinite) with its body.
+    """A certificate, a proof of a program or of an inequality, or a witness: an exact bound (``None``:
+    infinite) with its body.
 
     ``kind`` is the kind of evidence. ``body`` is the tree of rules of a certificate. ``scope`` is of a
     proof. ``form``, ``origin`` and ``description`` are of a witness.
