@@ -381,10 +381,11 @@ def one_time(levels: int, beta: Fraction, epsilon: Fraction, delta: Fraction, co
     n = 2^levels.
 
     Note: the display has the factor 1, before it goes over to O(.). Hoeffding's inequality has sqrt(2) times
-    the root of log(2n/β), which is at most 2 sqrt(log(1/β) + log n) for n >= 2. At n = 256, β = 1/10 and ε =
-    1/10 the exact tail at the factor 1 is 2.7e-3, and β/n is 3.9e-4. Gaussian noise of variance V log n, which
-    the proof allows, has 5.1e-3. The theorem has an O(.), which the factor
-    does not change
+    the root of log(2n/β), which is at most 2 sqrt(log(1/β) + log n) for n >= 2. The theorem has an O(.),
+    which the factor does not change
+
+    Note: at n = 256, β = 1/10 and ε = 1/10 the exact tail at the factor 1 is 2.7e-3, and β/n is 3.9e-4.
+    Gaussian noise of variance V log n, which the proof allows, has 5.1e-3
     """
     noise = Setting(epsilon=epsilon, delta=delta, beta=beta, levels=levels).noise
     trials = max(

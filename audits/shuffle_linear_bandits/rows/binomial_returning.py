@@ -112,8 +112,8 @@ def substituted(d: int, M: int, B: int, epsilon: Fraction, delta: Fraction, read
     less with the other reading: the theorem has more noise than the substitution requires, which is
     allowed.
 
-    Note: the substitution rests on E.2, quoted for ε' in (0, 1) only, while E.5 claims ε up to 15: its
-    source covers the step only for ε < 1; the claim itself holds on the grid of CZ22-T4.2ii
+    Note: the substitution rests on E.2, quoted for ε' in (0, 1) only, while E.5 claims ε up to 15:
+    CZ22-E.2/use. The claim itself holds on the grid of CZ22-T4.2ii
     """
     sheet = returning_sheet(dim=d, batch_size=B, batches=M, epsilon=epsilon, delta=delta, reading=reading)
     inverse_square = 8 * M * ball(2 / delta).log() / ball(epsilon**2)
