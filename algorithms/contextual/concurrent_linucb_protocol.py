@@ -50,8 +50,8 @@ class ConcurrentLinUCB:
     """Algorithm 4 over ``tree`` with one ``release`` per node (``by_height``), for ``dim`` features.
 
     ``ridge`` is λ > 0 and ``radius(t)`` the confidence radius after t rounds. Called with coins and users
-    (``actions_of``), it returns the number of rounds whose design matrix is not positive definite. The adversary
-    sees actions and shufflers' outputs.
+    (``actions_of``), it returns the number of rounds whose design matrix is not positive definite. The
+    adversary sees actions and shufflers' outputs.
 
     Raises ``InvalidParameterError`` for a ridge that is not positive, or no feature; when called, for users
     of another shape, number or out of bounds.

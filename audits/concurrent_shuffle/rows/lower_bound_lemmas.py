@@ -238,7 +238,7 @@ def beside_data(kind: str, ratio: Fraction) -> Sides:
 @inequality(
     rows,
     "TKMS23-LB.5/chosen",
-    "Lemma B.5, I chosen from the output",
+    "Lemma B.5, with I chosen from the output",
     role="what-if",
     over=over(ratio="2"),
     measure="left - right",
