@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -159,3 +160,12 @@ def test_repairs_stand_beside_what_they_repair(paper: str) -> None:
         for name in row.repairs:
             assert rows[name].expect in ("refuted", "inconclusive"), (row.id, name)
             assert rows[name].role in ("printed", "step", "what-if"), (row.id, name)
+
+
+def test_the_page_of_findings_counts_the_false_steps_of_concurrent_shuffling() -> None:
+    """ "No main claim is refuted", and four steps of proofs are."""
+    false = [row for row in rows_of("concurrent_shuffle") if row.expect == "refuted"]
+    page = (Path(__file__).parents[2] / "docs" / "findings.md").read_text(encoding="utf-8")
+    assert not [row.id for row in false if row.role in ("printed", "sharper", "repaired")]
+    assert len([row for row in false if row.role == "step"]) == 4
+    assert "Four steps of its proofs are false as printed" in page
