@@ -35,7 +35,7 @@ from dpaudit.core.exact import exact_str
 from dpaudit.core.exact_functions import ln
 from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, View
 from dpaudit.distributions import Gaussian, NoisyMaximum
-from dpaudit.kernel.ball import arb, ball, lower_exact
+from dpaudit.kernel.ball import arb, ball, lower_exact, precision
 from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.reference.mechanisms.gaussian_randomiser import (
     Symmetrize,
@@ -143,7 +143,8 @@ def largest_message_witness(claim: ApproxDP, *, variance: Fraction, users: int, 
         "parts": [{"coordinate": None, "points": None, "cuts": [exact_str(cut)]}],
         "order": None,
     }
-    bound = release_bound(body, claim, claim.view)
+    with precision(128):
+        bound = release_bound(body, claim, claim.view)
     if bound is None:
         raise CertificateError("an event of a continuous release must have a finite delta.")
     return Witness(

@@ -134,6 +134,9 @@ def first_figure(run: Run, part: Part, profile: str) -> Measured:
     Note: the paper prints neither noise nor radius of its experiments; it claims no order between P_Amp and
     P_Vec, and no size of a gap
 
+    Note: P_Vec at ε = 10 has a V_m that is not positive definite in 3 of 8 runs at one seed, and in 1 of 8 at
+    another. Such a run is outside the analysis. Each cell's scope counts its own
+
     Note: at B = 20 and δ = 0.1 Theorem 3.2 covers ε <= 0.387; ε = 1 and 10 are outside, so the theorem does
     not apply to these P_Amp curves, and the code's noise differs from its noise at every ε
     """
