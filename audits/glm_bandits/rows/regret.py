@@ -256,7 +256,7 @@ def _stale(dim: int, *, used: bool) -> arb:
 @inequality(
     rows,
     "SAR-M.3/step-O.4",
-    "(86) in the proof of Lemma M.3: Lemma O.4b, (10/3) √e",
+    "(86) in the proof of Lemma M.3: Lemma O.4, (10/3) √e",
     over=over(dim=(1, 8, 32, 64, 128)),
     role="step",
     expect="refuted",
