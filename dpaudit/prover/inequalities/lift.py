@@ -2,7 +2,8 @@
 
 Each global name of the function, and each value of an enclosing function, is replaced by object, not by name:
 
-- ``ball``, ``arb``, ``Fraction``, ``min``, ``max``, ``larger``, ``log2``, ``ceil_log2`` and ``Constant`` by
+- ``ball``, ``arb``, ``integer``, ``exact``, ``Fraction``, ``min``, ``max``, ``larger``, ``log2``, ``ceil_log2``
+  and ``Constant`` by
   functions of symbols with the same value (``stand_ins``)
 - other Python functions by copies, after the same check of their code (``scan``)
 - a module by an object whose attributes are replaced when they are used
@@ -24,7 +25,8 @@ from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from dpaudit.core import exact_functions
-from dpaudit.kernel.ball import arb, ball
+from dpaudit.core.exact import exact
+from dpaudit.kernel.ball import arb, ball, integer
 from dpaudit.prover.inequalities.scan import global_names, require_traceable
 from dpaudit.prover.inequalities.symbols import NotTraceableError, Symbol, Table
 
@@ -156,8 +158,19 @@ def _stand_ins(table: Table) -> list[tuple[Any, Any]]:
     def ceil_log2(value: Any) -> Symbol:
         return table.node("ceil", log2(value)._index)
 
+    def whole(value: Any) -> Any:
+        """The integer in a ball: the number itself, which has to be rounded just before."""
+        if type(value) is Symbol and table.nodes[value._index][0] in ("ceil", "floor"):
+            return value
+        raise NotTraceableError("integer(...) in a formula must be of ceil or floor.")
+
+    def exactly(value: Any, **named: Any) -> Any:
+        return value if type(value) is Symbol else exact(value, **named)
+
     return [
         (ball, table.lift),
+        (integer, whole),
+        (exact, exactly),
         (arb, _Balls(table)),
         (Fraction, fraction),
         (builtins.min, partial(_extreme, table, "min", builtins.min)),
