@@ -2,9 +2,8 @@
 
 Each global name of the function, and each value of an enclosing function, is replaced by object, not by name:
 
-- ``ball``, ``arb``, ``integer``, ``exact``, ``Fraction``, ``min``, ``max``, ``larger``, ``log2``, ``ceil_log2``
-  and ``Constant`` by
-  functions of symbols with the same value (``stand_ins``)
+- ``ball``, ``arb``, ``integer``, ``exact``, ``Fraction``, ``min``, ``max``, ``larger``, ``log2``,
+  ``ceil_log2`` and ``Constant`` by functions of symbols with the same value (``stand_ins``)
 - other Python functions by copies, after the same check of their code (``scan``)
 - a module by an object whose attributes are replaced when they are used
 - exact constants, texts and tuples of them, and the functions of ``UNCHANGED``, by themselves
