@@ -23,7 +23,7 @@ from dpaudit.core.views import View, user
 from dpaudit.kernel.ball import arb, ball, upper_short
 from dpaudit.kernel.t2.gaussian import normal_cdf
 from dpaudit.reference.mechanisms.matrix_tree import levels, printed_variance
-from dpaudit.suite import Measured, Sides, evidence, full, inequality, listed, over
+from dpaudit.suite import Measured, Sides, evidence, full, inequality, integers, listed, on, over, reals
 
 __all__ = ["rows"]
 
@@ -84,7 +84,12 @@ def _ratio(T: int, epsilon: Fraction, delta: Fraction) -> arb:
     return ln(T) / spread**2 + (2 * ln(4 / delta)).sqrt() / (2 * spread)
 
 
-@inequality(rows, "SAR-P.1/sum", "proof of Lemma P.1", over=RATIOS, role="step", kind="structure")
+#: T from 2 on, since log T divides; 0 < ε <= 30, as the rows say, and every δ of a privacy claim.
+EVERY_RATIO = on(T=integers(2, None), epsilon=reals(0, 30, "(]"), delta=reals(0, 1, "()"))
+
+
+@inequality(rows, "SAR-P.1/sum", "proof of Lemma P.1", over=RATIOS, role="step", kind="structure",
+            prove=EVERY_RATIO)  # fmt: skip
 def ratio_sum(T: int, epsilon: Fraction, delta: Fraction) -> Sides:
     """log T/(σ² κ*²) + √(2 log(4/δ))/(2 κ* σ) <= ε/4 (its last line; ε/3 before), ε <= 30
 
@@ -109,7 +114,7 @@ def ratio_bound(T: int, epsilon: Fraction, delta: Fraction) -> Sides:
 
 
 @inequality(rows, "SAR-P.1/repaired", "repair of the ratio in P.1", over=RATIOS, role="repaired",
-            repairs="SAR-P.1/ratio", kind="structure")  # fmt: skip
+            repairs="SAR-P.1/ratio", kind="structure", prove=EVERY_RATIO)  # fmt: skip
 def ratio_repaired(T: int, epsilon: Fraction, delta: Fraction) -> Sides:
     """μ²/2 + μ √(2 log(6/δ)) <= ε/3, μ = √2 ε/(6 log(32/δ)): with probability 1 - δ/6, any T, ε <= 30
 
@@ -128,7 +133,8 @@ def _call(k: int, epsilon: Fraction, delta: Fraction) -> arb:
     return ball(epsilon) / (6 * (2 * k * ln(4 / delta)).sqrt())
 
 
-@inequality(rows, "SAR-I.6p/budget", "Lemma I.6, composition", over=CALLS, role="step", kind="structure")
+@inequality(rows, "SAR-I.6p/budget", "Lemma I.6, composition", over=CALLS, role="step", kind="structure",
+            prove=on(k=integers(1, None), epsilon=reals(0, 15, "(]"), delta=reals(0, 1, "()")))  # fmt: skip
 def calls_sum(k: int, epsilon: Fraction, delta: Fraction) -> Sides:
     """k = cutoff calls at (ε/(6√(2k log(4/δ))), δ/(6k)) compose to at most (ε/3, δ/3), δ' = δ/6, ε <= 15"""
     one = _call(k, epsilon, delta)

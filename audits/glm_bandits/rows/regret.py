@@ -124,21 +124,26 @@ def gap_with_printed_factor(norm: Fraction, gamma: Fraction, width: Fraction) ->
 # Appendix L: κ H*_o >= V
 
 
-def _designs(kappa: Fraction, squares: Fraction, upper: int) -> tuple[Fraction, Fraction]:
-    """Return V and κ H*_o for arms of squared sum A at the smallest slope 1/κ; λ_min = 1, λ_max = 2."""
-    return (2 if upper else 1) + squares, squares + 2 * kappa
+def _designs(kappa: Fraction, squares: Fraction, ratio: Fraction, share: Fraction) -> Sides:
+    """Return V and κ H*_o for arms of squared sum A at the smallest slope 1/κ, in units of λ_min.
+
+    ``ratio`` is λ_max/λ_min, and V's noise is λ_min + share (λ_max - λ_min).
+    """
+    return 1 + share * (ratio - 1) + squares, squares + ratio * kappa
 
 
-@inequality(
-    rows, "SAR-L.1", "Lemma L.1", over=over(kappa="1 4 56 1000", squares="0 1/10 1 1000", upper=(0, 1))
-)
-def short_arms(kappa: Fraction, squares: Fraction, upper: int) -> Sides:
+DESIGNS = over(kappa="1 4 56 1000", squares="0 1/10 1 1000", ratio="1 2 100", share="0 1")
+EVERY_DESIGN = on(kappa=reals(1, None), squares=reals(0, None), ratio=reals(1, None), share=reals(0, 1))
+
+
+@inequality(rows, "SAR-L.1", "Lemma L.1", over=DESIGNS, prove=EVERY_DESIGN)
+def short_arms(kappa: Fraction, squares: Fraction, ratio: Fraction, share: Fraction) -> Sides:
     """For κ ≥ 1, if Criterion I does not hold, |<x, θ_o - θ*>| is at most 1/R
 
     The largest value under E_o is γ(λ_max) ‖x‖ in (H*_o)⁻¹, and ‖x‖² in V⁻¹ is below 1/(γ² κ R²). R² times
     its square is at most V / (κ H*_o), with γ(λ_max) = γ and V's noise at either end.
     """
-    return _designs(kappa, squares, upper)
+    return _designs(kappa, squares, ratio, share)
 
 
 @inequality(
@@ -163,18 +168,16 @@ def comparable(reward_bound: int, norm: Fraction) -> Sides:
     return arb(1), 1 / _slope(bernoulli(reward_bound), norm)
 
 
-@inequality(
-    rows, "SAR-L.3", "Lemma L.3", over=over(kappa="1 4 56 1000", squares="0 1/10 1 1000", upper=(0, 1))
-)
-def warm_distances(kappa: Fraction, squares: Fraction, upper: int) -> Chain:
+@inequality(rows, "SAR-L.3", "Lemma L.3", over=DESIGNS, prove=EVERY_DESIGN)
+def warm_distances(kappa: Fraction, squares: Fraction, ratio: Fraction, share: Fraction) -> Chain:
     """For κ ≥ 1, ‖θ_o - θ*‖ in V is at most γ(λ_max) √κ, and ‖θ_τ - θ*‖ at most 2γ √κ
 
     In units of γ √κ, with γ(λ_max) = γ: the first is at most √(V/(κ H*_o)), squared here. The second is at
     most 1 more, by the triangle inequality in V, since θ_τ is within γ √κ of θ_o.
     """
-    design, comparison = _designs(kappa, squares, upper)
-    ratio = ball(Fraction(design) / comparison).sqrt()
-    return {"θ_o": (design, comparison), "θ_τ": (1 + ratio, ball(2))}
+    design, comparison = _designs(kappa, squares, ratio, share)
+    root = ball(Fraction(design) / comparison).sqrt()
+    return {"θ_o": (design, comparison), "θ_τ": (1 + root, ball(2))}
 
 
 @inequality(rows, "SAR-L.2", "Corollary L.2", over=_corners())

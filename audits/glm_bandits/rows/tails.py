@@ -134,19 +134,22 @@ def _of_nodes(T: int, d: int, zeta: Fraction, log: arb) -> Sides:
     return arb(72).sqrt() * (ceil_log2(T) + 1) * _norm(d, T, zeta), _ridge_part(T, d, zeta, log)
 
 
-@step("log T for m, as printed", over=TWOS)
+SIZES = {"d": integers(1, None), "zeta": reals(0, 1, "()")}
+
+
+@step("log T for m, as printed", over=TWOS, prove=on(T=integers(2, None), **SIZES))
 def _as_printed(T: int, d: int, zeta: Fraction) -> Sides:
     """√72 log(32/δ) log T/(ε κ*) (4√d + 2 log(16T/ζ)) ≤ λ/(4√d + 1), log T of any base on both sides"""
     return arb(72).sqrt() * ln(T) * _norm(d, T, zeta), _ridge_part(T, d, zeta, ln(T))
 
 
-@step("m nodes, log T of base 2, T from 4", over=TWOS)
+@step("m nodes, log T of base 2, T from 4", over=TWOS, prove=on(T=integers(4, None), **SIZES))
 def _base_two(T: int, d: int, zeta: Fraction) -> Sides:
     """σ_noise √(2m) (4√d + 2 log(16T/ζ)) ≤ λ/(4√d + 1), log2 T in (19), as in the tree's depth"""
     return _of_nodes(T, d, zeta, log2(T))
 
 
-@step("m nodes, log T natural, T from 70", over=NATURAL)
+@step("m nodes, log T natural, T from 70", over=NATURAL, prove=on(T=integers(70, None), **SIZES))
 def _natural(T: int, d: int, zeta: Fraction) -> Sides:
     """the same inequality with the natural log T in (19)"""
     return _of_nodes(T, d, zeta, ln(T))
@@ -200,6 +203,10 @@ SMALL = over(d=(1, 2, 10, 50), T=(16, 1000, 10**9), M=(1, 2), delta="49/100 1/10
 ALL = over(d=(1, 50, 600, 10**6), T=(16, 1000, 10**9), M=(1, 2), delta="49/100 1/1000")
 
 
+#: Every d, horizon and number of batches, and every δ of a privacy claim.
+EVERY_SIZE = on(d=integers(1, None), T=integers(2, None), M=integers(1, None), delta=reals(0, 1, "()"))
+
+
 @inequality(
     rows,
     "SAR-OBS1/small",
@@ -207,10 +214,11 @@ ALL = over(d=(1, 50, 600, 10**6), T=(16, 1000, 10**9), M=(1, 2), delta="49/100 1
     over=SMALL,
     lead=1,
     case="d up to 50, √d as printed",
+    prove=on(d=integers(1, 50), T=integers(2, None), M=integers(1, None), delta=reals(0, 1, "()")),
 )
 @inequality(
     rows, "SAR-OBS1/repaired", "repair of Observation 1", over=ALL, lead=2, case="2√d instead of √d",
-    role="repaired", repairs="SAR-OBS1",
+    role="repaired", repairs="SAR-OBS1", prove=EVERY_SIZE,
 )  # fmt: skip
 def observation_gaussian(d: int, T: int, M: int, delta: Fraction, lead: int) -> Sides:
     """All M noise matrices have norms below σ~(√d + 6√log(2dMT/δ)) with probability 1 - 1/T²: {case}

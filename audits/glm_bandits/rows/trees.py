@@ -16,7 +16,7 @@ from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import arb, ball, lower_short, precision, upper_short
 from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.reference.mechanisms.matrix_tree import Symmetrise, levels, node_mu_squared, printed_variance
-from dpaudit.suite import Sides, evidence, full, inequality, over
+from dpaudit.suite import Sides, evidence, full, inequality, integers, on, over, reals
 
 __all__ = ["rows"]
 
@@ -204,7 +204,8 @@ def _composed(m: int, epsilon: Fraction, delta: Fraction) -> Sides:
     return one * (2 * m * log).sqrt() + m * one * (one.exp() - 1), ball(epsilon)
 
 
-@inequality(rows, "SAR-TREE", "Appendix I.1, generic composition", over=GENERIC, kind="structure")
+@inequality(rows, "SAR-TREE", "Appendix I.1, generic composition", over=GENERIC, kind="structure",
+            prove=on(m=integers(1, None), epsilon=reals(0, 1, "(]"), delta=reals(0, 1, "()")))  # fmt: skip
 def generic(m: int, epsilon: Fraction, delta: Fraction) -> Sides:
     """m nodes at ε₀ = ε/√(8 m log(2/δ)), δ₀ = δ/(2m) compose to at most (ε, δ), δ' = δ/2, ε <= 1
 
