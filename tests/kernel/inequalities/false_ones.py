@@ -104,7 +104,7 @@ FALSE: Mapping[str, tuple[Build, Mapping[str, Reals], Build | None]] = {
         None,
     ),
     "log of a falling sum": (
-        lambda x, y: (0 * x, (x / 100 + 50 / y).log()),
+        lambda x, y: (0 * x, (x / 100 + y / x).log()),
         {"x": reals(2, None), "y": reals(2, None)},
         None,
     ),
@@ -156,5 +156,16 @@ FALSE: Mapping[str, tuple[Build, Mapping[str, Reals], Build | None]] = {
     "exp of a log": (lambda x: (x.log().exp(), 1 + 0 * x), {"x": UNIT}, None),
     "atanh at 1": (lambda x: (0 * function("atanh", x), x), {"x": UNIT}, None),
     "pole far out": (lambda x: (0 * (1 / (x - 10**6)), x), {"x": FROM_1}, None),
+    "root of 1 less a maximum": (
+        lambda x, y: (0 * (1 - larger(x, y)).sqrt(), x),
+        {"x": UNIT, "y": reals(0, 2)},
+        None,
+    ),
+    "closed end of a half-open range": (lambda x: (0 * (1 / x), x), {"x": reals(0, 1, "[)")}, None),
+    "start of an unbounded range": (
+        lambda x: (Fraction(3, 4) + 0 * x, x),
+        {"x": reals("1/2", None)},
+        None,
+    ),
     "undefined maximum": (lambda x: (0 * x, larger(x, (x - Fraction(1, 2)).log())), {"x": UNIT}, None),
 }
