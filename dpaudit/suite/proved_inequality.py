@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["QUICK_SECONDS", "Attempt", "attempt", "in_scope"]
 
-#: The time for each inequality in the quick profile.
+#: The processor time for each inequality in the quick profile.
 QUICK_SECONDS = 5.0
 
 

@@ -182,7 +182,7 @@ class Sides:
             return {(): NOWHERE}
         factors = self.largest(*terms)
         top = self.total(factors, terms)
-        found: Sum = {(): ZERO.union(top.log().max(ZERO))}
+        found: Sum = {(): ZERO.union(top.max(ONE).log())}
         for s, (p, q) in factors.items():
             found = self.plus(found, {((s, Fraction(0), Fraction(1)),): ZERO.union(exactly(p + q))})
         return found

@@ -1,6 +1,6 @@
 """Decide one box: is left <= right certain on all of it, with both sides defined?
 
-The methods, each with its proof:
+The methods (their proofs: ``kernel/proofs.md``, section ``inequality``):
 
 * ``outside``: a condition of the path is certainly false on the box.
 * ``value``: the deciding node is nonnegative by its enclosure.
@@ -151,7 +151,8 @@ class Part:
     def _at_least_end(self, box: Box) -> bool:
         """Move each variable with a derivative of one sign to the end with the least value, and decide there.
 
-        The node is differentiable on the box, or continuous where a root is 0: both sides are defined there.
+        The node is continuous on the box, since both sides are defined there, and differentiable where the
+        enclosure of the derivative is finite.
         """
         found = growth(self.table, box, self.known, self.slopes)
         moved: list[Ends] = list(box)

@@ -29,20 +29,20 @@ POINT_BITS = 128
 
 
 class Budget:
-    """Limits of one search: ``boxes`` for each piece of the range, and ``seconds`` for all."""
+    """Limits of one search: ``boxes`` for each piece of the range, and ``seconds`` of this process for all."""
 
     def __init__(self, *, seconds: float, boxes: int) -> None:
         self.boxes, self.seconds = boxes, seconds
-        self._end = time.monotonic() + seconds
+        self._end = time.process_time() + seconds
 
     def share(self, parts: int) -> Budget:
         """Return a budget of one of ``parts`` parts, within this one."""
-        left = min(self._end - time.monotonic(), self.seconds / parts)
+        left = min(self._end - time.process_time(), self.seconds / parts)
         return Budget(seconds=left, boxes=self.boxes // parts)
 
     def spent(self, boxes: int) -> bool:
         """Whether nothing is left after ``boxes`` boxes of a piece."""
-        return boxes > self.boxes or time.monotonic() > self._end
+        return boxes > self.boxes or time.process_time() > self._end
 
 
 @dataclass

@@ -76,11 +76,47 @@ FALSE: Mapping[str, tuple[Build, Mapping[str, Reals], Build | None]] = {
     ),
     "condition is true where it is false": (lambda x: (2 + 0 * x, x), {"x": reals(1, 3)}, lambda x: (1, x)),
     "far condition": (lambda x: (x, 100 + 0 * x), {"x": FROM_1}, lambda x: (1, x.log() + 1)),
+    "condition is always true": (lambda x: (Fraction(1, 2) + 0 * x, x), {"x": UNIT}, lambda x: (x, 2)),
+    "condition is never true, not wanted": (
+        lambda x: (Fraction(1, 2) + 0 * x, x),
+        {"x": UNIT},
+        lambda x: (2, x, False),
+    ),
+    "far condition is always true": (
+        lambda x: (x, 100 + 0 * x),
+        {"x": reals(2, None)},
+        lambda x: (x, 2 * x),
+    ),
     "undefined condition far out": (
         lambda x: (x, 0 * x),
         {"x": reals(2, None)},
         lambda x: (1 + 0 * (-x).log(), 0),
     ),
+    "tanh of a logarithm": (
+        lambda x: (function("tanh", x.log()), Fraction(4, 5) + 0 * x),
+        {"x": reals(2, None)},
+        None,
+    ),
+    "log log at 2": (lambda x: (0 * x, x.log().log()), {"x": reals(2, None)}, None),
+    "log of a rising sum": (
+        lambda x, y: (0 * x, (x / 100 + y / 100).log()),
+        {"x": reals(2, None), "y": reals(2, None)},
+        None,
+    ),
+    "log of a falling sum": (
+        lambda x, y: (0 * x, (x / 100 + y / x).log()),
+        {"x": reals(2, None), "y": reals(2, None)},
+        None,
+    ),
+    "exponential of 1 over x": (lambda x: ((1 / x).exp(), 1 + 1 / x), {"x": reals(2, None)}, None),
+    "far condition of another size": (
+        lambda x: (x, 100 + 0 * x),
+        {"x": reals(2, None)},
+        lambda x: (2, x),
+    ),
+    "kink": (lambda x: (Fraction(1, 4) + 0 * x, smaller(x, 1 - x / 2)), {"x": UNIT}, None),
+    "quotient of exponentials": (lambda x: (1 + 0 * x, x.exp() / (2 * x).exp()), {"x": reals(1, 2)}, None),
+    "negative denominator": (lambda x: (0 * x, 1 / (x - 2)), {"x": UNIT}, None),
     # signs in logarithms
     "negative factor": (lambda x, y: (x, x * y), {"x": reals(-2, -1), "y": reals(2, 3)}, None),
     "negative factor far out": (lambda x, y: (-x, -x * y), {"x": reals(2, None), "y": reals(2, 3)}, None),
@@ -120,5 +156,16 @@ FALSE: Mapping[str, tuple[Build, Mapping[str, Reals], Build | None]] = {
     "exp of a log": (lambda x: (x.log().exp(), 1 + 0 * x), {"x": UNIT}, None),
     "atanh at 1": (lambda x: (0 * function("atanh", x), x), {"x": UNIT}, None),
     "pole far out": (lambda x: (0 * (1 / (x - 10**6)), x), {"x": FROM_1}, None),
+    "root of 1 less a maximum": (
+        lambda x, y: (0 * (1 - larger(x, y)).sqrt(), x),
+        {"x": UNIT, "y": reals(0, 2)},
+        None,
+    ),
+    "closed end of a half-open range": (lambda x: (0 * (1 / x), x), {"x": reals(0, 1, "[)")}, None),
+    "start of an unbounded range": (
+        lambda x: (Fraction(3, 4) + 0 * x, x),
+        {"x": reals("1/2", None)},
+        None,
+    ),
     "undefined maximum": (lambda x: (0 * x, larger(x, (x - Fraction(1, 2)).log())), {"x": UNIT}, None),
 }

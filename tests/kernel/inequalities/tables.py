@@ -16,8 +16,8 @@ from dpaudit.kernel.inequalities.expression import Table, Term
 from dpaudit.kernel.inequalities.leaf import Condition
 from dpaudit.prover.inequalities.search import Budget, SideFound, prove_side
 
-Sides = tuple[Any, Any]
-Build = Callable[..., Sides]
+#: Two sides, or two sides of a condition and whether it is wanted.
+Build = Callable[..., tuple[Any, ...]]
 
 
 def reals(lo: Any, hi: Any, ends: str = "[]", *, cuts: Sequence[Any] = ()) -> Reals:
@@ -44,14 +44,15 @@ def _lifted(x: Term, y: Any) -> Term:
 
 
 def traced(build: Build, ranges: Mapping[str, Parameter], given: Build | None = None) -> Traced:
-    """Return ``build``'s two sides as nodes. ``given`` has two terms, the first at most the second."""
+    """Return ``build``'s two sides as nodes. ``given`` has two terms, the first at most the second or not."""
     table = Table()
     symbols = [table.term("v", k) for k in range(len(ranges))]
     sides = tuple(_lifted(symbols[0], side).i for side in build(*symbols))
     conditions = []
     if given:
-        a, b = (_lifted(symbols[0], side).i for side in given(*symbols))
-        conditions = [Condition(a, b, False, True)]
+        first, second, *wanted = given(*symbols)
+        a, b = (_lifted(symbols[0], side).i for side in (first, second))
+        conditions = [Condition(a, b, False, not wanted or wanted[0])]
     return Traced(table, tuple(ranges), tuple(conditions), {"": (sides[0], sides[1])})
 
 
