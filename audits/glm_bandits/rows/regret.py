@@ -168,7 +168,7 @@ def comparable(reward_bound: int, norm: Fraction) -> Sides:
     return arb(1), 1 / _slope(bernoulli(reward_bound), norm)
 
 
-@inequality(rows, "SAR-L.3", "Lemma L.3", over=DESIGNS, prove=EVERY_DESIGN)
+@inequality(rows, "SAR-L.3", "Lemma L.3", over=DESIGNS)
 def warm_distances(kappa: Fraction, squares: Fraction, ratio: Fraction, share: Fraction) -> Chain:
     """For κ ≥ 1, ‖θ_o - θ*‖ in V is at most γ(λ_max) √κ, and ‖θ_τ - θ*‖ at most 2γ √κ
 

@@ -199,9 +199,9 @@ GENERIC = over(m=(1, 2, 5, full(11, 40)), epsilon=("1/10", "1"), delta="1/10 1/1
 
 
 def _composed(m: int, epsilon: Fraction, delta: Fraction) -> Sides:
-    log = ln(2 / delta)
-    one = ball(epsilon) / (8 * m * log).sqrt()
-    return one * (2 * m * log).sqrt() + m * one * (one.exp() - 1), ball(epsilon)
+    one = ball(epsilon) / (8 * m * ln(2 / delta)).sqrt()
+    half = ball(epsilon) / 2  # ε₀ √(2m log(1/δ')), δ' = δ/2
+    return half + m * one * (one.exp() - 1), ball(epsilon)
 
 
 @inequality(rows, "SAR-TREE", "Appendix I.1, generic composition", over=GENERIC, kind="structure",

@@ -29,7 +29,7 @@ POINT_BITS = 128
 
 
 class Budget:
-    """Limits of one search: ``boxes`` for each piece of the range, and ``seconds`` of this process for all."""
+    """Limits of a search: ``boxes`` for each piece of the range, ``seconds`` of this process for all."""
 
     def __init__(self, *, seconds: float, boxes: int) -> None:
         self.boxes, self.seconds = boxes, seconds
