@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 from typing import Any
 
 from dpaudit.prover.values.branches import Branches
@@ -39,7 +38,7 @@ class Expressions(Branches):
 
     def evaluate(self, node: ast.expr, scope: Scope) -> Any:
         """Return the value of an expression, or refuse an expression without a handler."""
-        handler = getattr(self, _handler_of(type(node)), None)
+        handler = getattr(self, f"_of_{type(node).__name__}", None)
         if handler is None:
             self.run.refuse(f"the expression {type(node).__name__} is not supported")
         return handler(node, scope)
@@ -311,11 +310,6 @@ class Expressions(Branches):
     def _at(self, node: Any, scope: Scope) -> None:
         name = scope.function.source.filename.rpartition("/")[2]
         self.run.where = f"{name}:{node.lineno}"
-
-
-@cache
-def _handler_of(kind: type) -> str:
-    return f"_of_{kind.__name__}"
 
 
 def _counts_filtered(function: Any, node: ast.Call) -> bool:
