@@ -141,12 +141,12 @@ def _collect(
 
 
 def _command(row: PlannedRow, settings: Settings, *, do: str) -> dict[str, Any]:
-    return {"do": do, "row": row.id, "seed": settings.seed}
+    return {"do": do, "row": row.id, "seed": settings.seed, "profile": settings.profile}
 
 
 def _evaluate(row: PlannedRow, settings: Settings, pool: Asking) -> Answer:
     started = time.perf_counter()
-    command = _command(row, settings, do="evaluate") | {"alpha": row.alpha, "profile": settings.profile}
+    command = _command(row, settings, do="evaluate") | {"alpha": row.alpha}
     try:
         return pool.ask(row.suite.file, command, seconds=settings.row_seconds)
     except (ChildDiedError, ChildHungError) as error:

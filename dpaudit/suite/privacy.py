@@ -27,6 +27,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.kept import profile_of_run
 from dpaudit.core.plots import Plot
 from dpaudit.core.suite import Cell, Group, Outcome, Profile, Role, Row, Run
 from dpaudit.suite.crashes import built, crashed_cell
@@ -181,7 +182,7 @@ class _Settings:
         self.points: list[Point] = []
         self.audits: list[PrivacyAudit] = []
         for profile in PROFILES:
-            run = Run(profile=profile, alpha=0.05, seed=0, row_id=id)
+            run = _run_of(profile, id)
             for point in grid.at(run):
                 if point not in self.points:
                     audit = function(**point, **fixed)
@@ -209,6 +210,11 @@ class _Settings:
                 )
             named[called] = self.audits[self.points.index(point)]
         return named
+
+
+def _run_of(profile: Profile, id: str) -> Run:
+    """Return a run that only determines the points of a grid."""
+    return Run(profile=profile, alpha=0.05, seed=0, row_id=id)
 
 
 def _outcome(audit: PrivacyAudit, run: Run, accounting: str) -> Outcome:
@@ -342,8 +348,14 @@ def _digest(settings: _Settings, prove_at: _Shapes, seed: int) -> str:
     from dpaudit.replay.input_order import each_input
     from dpaudit.replay.privacy import digest_of
 
+    profile = profile_of_run()
+    points = settings.points if profile is None else list(settings.grid.at(_run_of(profile, settings.id)))
+
     def one(part: tuple[PrivacyAudit, Point]) -> str:
-        return digest_of(part[0], seed, row_id=settings.id) + prove_at.digest(*part)
+        """Return the digests of the runs, and of the record if this run of dpaudit proves the program."""
+        audit, point = part
+        runs = digest_of(audit, seed, row_id=settings.id)
+        return runs + (prove_at.digest(audit, point) if point in points else "")
 
     return "".join(each_input(list(zip(settings.audits, settings.points, strict=True)), one))
 

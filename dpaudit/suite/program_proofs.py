@@ -22,6 +22,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeGuard, TypeVar, cast
 
 from dpaudit.certify.sites import Site
@@ -34,6 +35,7 @@ from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import DpauditError, InvalidParameterError
 from dpaudit.core.evidence import Evidence, ProgramProof, Witness
 from dpaudit.core.exact import ExactLike, in_digits
+from dpaudit.core.kept import once
 from dpaudit.core.suite import Group, Outcome, Role, Run
 from dpaudit.kernel.claim_t0 import scope_in_words
 from dpaudit.kernel.program_claim import CHECKERS
@@ -208,7 +210,7 @@ def record_digest(
     try:
         tree: Any
         if not isinstance(shape, Shape):
-            found = prove_values(program, claim, data=shape, files=files)
+            found = _followed(program, claim, shape, files)
             if found.record is None:
                 return found.reason
             tree = found.record
@@ -223,6 +225,12 @@ def record_digest(
     except RefusedError as refusal:
         return str(refusal)
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()
+
+
+def _followed(program: Callable[..., Any], claim: Any, shape: Declared, files: Sequence[str]) -> ValuesProof:
+    """Return the proof of this very program. Within a row, the fingerprint and the evidence share it."""
+    proof = partial(prove_values, program, claim, data=shape, files=files)
+    return once((program, type(claim), type(shape)), (claim, shape, tuple(files)), proof)
 
 
 def provable(claim: Claim) -> TypeGuard[PureDP | GaussianClaim]:
@@ -242,7 +250,7 @@ def evidence_of(
     Return evidence on ``claim`` if there is a checked bound, and otherwise a note with the reason.
     """
     if not isinstance(shape, Shape):
-        followed = prove_values(program, claim, data=shape, files=files)
+        followed = _followed(program, claim, shape, files)
         evidence = _proof(followed.record, followed.bound, claim, shape.words, followed.assumptions)
         return Outcome(evidence, [f"a proof for {shape.words}: {_in_words(followed, claim)}"])
     if isinstance(claim, RenyiDP):

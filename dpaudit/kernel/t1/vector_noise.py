@@ -73,9 +73,8 @@ class VectorNoise:
         """Return the probability that some coordinate is out of range, and the divergence of ``order`` in
         range.
         """
+        outside, worst = _worst(self.distribution, self.cutoff, self.reach, order)
         with precision(BITS):
-            outside, logs = _in_range(self.distribution, self.cutoff, self.reach)
-            worst = kappa(logs, reach=self.reach, order=order)
             return self.times * self.dimension * outside, self.times * self._divergence(worst, order)
 
     def _divergence(self, worst: arb, order: Fraction) -> arb:
@@ -85,6 +84,14 @@ class VectorNoise:
         spread = 2 * ball(self.squares).sqrt() + arb(self.dimension).sqrt()
         mean = worst * ball(self.squares + Fraction(self.dimension, 4))
         return mean + ball(order - 1) * (worst * spread) ** 2 / 8
+
+
+@lru_cache(maxsize=256)  # one certificate is read several times, and each time by all its orders
+def _worst(distribution: LogConcave, cutoff: int, reach: int, order: Fraction) -> tuple[arb, arb]:
+    """Return the probability that a coordinate is out of range, and kappa of ``order`` on the range."""
+    with precision(BITS):
+        outside, logs = _in_range(distribution, cutoff, reach)
+        return outside, kappa(logs, reach=reach, order=order)
 
 
 @lru_cache(maxsize=2)  # the result is the same for all orders, and a range may be long

@@ -18,10 +18,13 @@ from dpaudit.kernel.values.polynomials import Poly
 
 __all__ = ["clipped_span", "polynomial", "text_of"]
 
+#: ``json.dumps`` would make a new encoder for each of many thousand expressions.
+_encoded = json.JSONEncoder(separators=(",", ":")).encode
+
 
 def text_of(expression: Any) -> str:
     """Return the expression as text. Equal texts have equal values."""
-    return json.dumps(expression, separators=(",", ":"))
+    return _encoded(expression)
 
 
 def polynomial(s: Setting, expression: Any) -> Poly:

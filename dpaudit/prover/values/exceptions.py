@@ -16,6 +16,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Generator
+from functools import lru_cache
 from typing import Any
 
 from dpaudit.core import errors
@@ -55,6 +56,23 @@ def _closed(statement: ast.stmt) -> str | None:
     ):
         return call.func.value.id
     return None
+
+
+@lru_cache(maxsize=256)  # a statement runs on every path
+def _assigned(node: ast.Try, function: ast.AST) -> frozenset[str]:
+    """Return the names that a statement may assign, and those that an inner function may."""
+    assigned: set[str] = set()
+    for part in (*ast.walk(node), *ast.walk(function)):
+        if isinstance(part, ast.Nonlocal):
+            assigned |= set(part.names)
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
+            assigned.add(part.id)
+        if isinstance(part, ast.ExceptHandler) and part.name is not None:
+            assigned.add(part.name)
+        if isinstance(part, ast.FunctionDef):
+            assigned.add(part.name)
+    return frozenset(assigned)
 
 
 class Exceptions(Objects):
@@ -146,17 +164,7 @@ class Exceptions(Objects):
         that neither the statement nor an inner function assigns.
         """
         names = [_closed(statement) for statement in node.finalbody]
-        assigned: set[str] = set()
-        for part in (*ast.walk(node), *ast.walk(scope.function.source.node)):
-            if isinstance(part, ast.Nonlocal):
-                assigned |= set(part.names)
-        for part in ast.walk(node):
-            if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
-                assigned.add(part.id)
-            if isinstance(part, ast.ExceptHandler) and part.name is not None:
-                assigned.add(part.name)
-            if isinstance(part, ast.FunctionDef):
-                assigned.add(part.name)
+        assigned = _assigned(node, scope.function.source.node)
         for name in names:
             if name is None or name in assigned or name not in scope.local:
                 self.run.refuse(

@@ -61,8 +61,9 @@ class WholeNumbers:
         kind = expression[0]
         if kind == "number":
             return Fraction(expression[1])
-        if text_of(expression) in self.known:
-            return Fraction(self.known[text_of(expression)])
+        known = self.known.get(text_of(expression)) if self.known else None
+        if known is not None:
+            return Fraction(known)
         if kind in ("add", "sub", "mul", "neg"):
             parts = [self.value(part) for part in expression[1:]]
             if any(part is None for part in parts):

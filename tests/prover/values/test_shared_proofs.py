@@ -1,0 +1,111 @@
+"""The fingerprint and the verdict of a row share one proof, of the settings that the run proves."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from dpaudit import PrivacyAudit, PureDP, Records, Suite
+from dpaudit.core.data import Interval
+from dpaudit.core.kept import keeping
+from dpaudit.core.suite import Group, Profile, Row, Run
+from dpaudit.core.verdicts import judge
+from dpaudit.distributions import Laplace
+from dpaudit.prover.values.prove import prove_values
+from dpaudit.suite import Neighbours, full, over, privacy, program_proofs
+
+SCALE = {"of the noise": 1.0}
+
+
+def released_sum(coins: Any, data: Any) -> Any:
+    return coins.release(data.sum(), Laplace(scale=1), site="sum")
+
+
+def scaled_sum(coins: Any, data: Any) -> Any:
+    return coins.release(data.sum(), Laplace(scale=SCALE["of the noise"]), site="sum")
+
+
+def row_of(program: Any) -> Row:
+    """A row with two settings, of which only the full profiles have the second."""
+    rows = Group("Rows")
+
+    @privacy(
+        rows,
+        "row",
+        "here",
+        accounting="",
+        over=over(size=(3, full(4))),
+        prove=lambda size: Records(Interval(0, 1), size=size),
+    )
+    def row(size: int) -> PrivacyAudit:
+        """The sum is private"""
+        pair = Neighbours("first", np.zeros(size), np.eye(size)[0])
+        return PrivacyAudit(program=program, claim=PureDP(epsilon=1), neighbours=lambda run: [pair], sites=[])
+
+    suite = Suite(paper="t", title="T")
+    suite.include(rows)
+    (found,) = suite.rows
+    return found
+
+
+@pytest.fixture
+def proved(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of records of each proof that is computed."""
+    sizes: list[int] = []
+
+    def counted(program: Any, claim: Any, *, data: Records, **options: Any) -> Any:
+        assert isinstance(data.size, int)
+        sizes.append(data.size)
+        return prove_values(program, claim, data=data, **options)
+
+    monkeypatch.setattr(program_proofs, "prove_values", counted)
+    return sizes
+
+
+def evaluated(row: Row, profile: Profile) -> tuple[str, Any]:
+    assert row.fingerprint is not None
+    return row.fingerprint(0), row.evaluate(Run(profile=profile, alpha=0.05, seed=0, row_id="row"))
+
+
+@pytest.mark.parametrize("profile", get_args(Profile))
+def test_each_setting_of_the_run_is_proved_once(proved: list[int], profile: Profile) -> None:
+    """Twice without ``keeping``, and the same outcome."""
+    row = row_of(released_sum)
+    with keeping(profile):
+        _, outcome = evaluated(row, profile)
+    settings = [3] if profile == "quick" else [3, 4]
+    assert proved == settings
+    proved.clear()
+    digest, again = evaluated(row, profile)
+    assert sorted(proved) == sorted([3, 4, *settings])
+    assert [(cell.evidence, cell.notes, cell.unmet) for cell in again.cells] == [
+        (cell.evidence, cell.notes, cell.unmet) for cell in outcome.cells
+    ]
+    with keeping("full"):
+        assert row.fingerprint is not None
+        assert row.fingerprint(0) == digest
+
+
+def test_the_record_of_every_proof_is_in_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proof that differs in a fresh process gives another fingerprint there."""
+    row = row_of(scaled_sum)
+    assert row.fingerprint is not None
+    monkeypatch.setattr("dpaudit.replay.privacy.digest_of", lambda *a, **b: "")
+    digests = set()
+    for scale in (1.0, 2.0):
+        monkeypatch.setitem(SCALE, "of the noise", scale)
+        with keeping("quick"):
+            digests.add(row.fingerprint(0))
+    assert len(digests) == 2
+
+
+def test_outside_a_run_a_changed_value_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a notebook: the first proof says nothing on half the noise."""
+    row = row_of(scaled_sum)
+    for scale, verdict in ((1.0, "verified"), (0.5, "refuted")):
+        monkeypatch.setitem(SCALE, "of the noise", scale)
+        _, outcome = evaluated(row, "quick")
+        (cell,) = [cell for cell in outcome.cells if cell.deciding]
+        assert judge(cell.claim, cell.evidence, unmet=cell.unmet, alpha=0.05).verdict == verdict
