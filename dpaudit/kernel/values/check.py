@@ -37,7 +37,8 @@ from dpaudit.kernel.values.exact_cells import ExactCase, exact_case
 from dpaudit.kernel.values.hidden_gaussian import GaussianTree, Loss, has_gaussian, losses_of
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 from dpaudit.kernel.values.polynomials import Poly, product_of
-from dpaudit.kernel.values.releases import Drawn, cost_of, drawn_of, most_expensive
+from dpaudit.kernel.values.private_scale import charged_tests
+from dpaudit.kernel.values.releases import Drawn, cost_of, drawn_of, failure_part, most_expensive
 from dpaudit.kernel.values.steps import derive
 from dpaudit.kernel.values.views import read_view
 
@@ -56,6 +57,7 @@ __all__ = [
 
 PARTS = {"proof", "data", "adjacency", "view", "nodes", "draws", "releases", "tree", "cells"}
 MAX_NODES = 200_000
+PASSED = re.compile(r"passed (\d{1,9}) (\d+(?:/\d+)?)", re.ASCII)
 EVENT = re.compile(r"(draw|hidden|release|channel|ask) (\d{1,9})(?: (\d{1,9}))?", re.ASCII)
 HUGE = re.compile(r"\s*[-+]?[\d_.]*[eE][-+]?[\d_]{4,}\s*", re.ASCII)
 #: The laws of releases whose randomness is not a recorded draw.
@@ -92,13 +94,18 @@ class Checked:
         return any(cost.mechanisms for cost in self.costs)
 
     @property
+    def special(self) -> bool:
+        """Return whether a cost has a mechanism of its own or a delta."""
+        return any(cost.special for cost in self.costs)
+
+    @property
     def epsilon(self) -> Fraction | None:
-        pure = not self.only and not self.mechanisms and all(cost.rho == 0 for cost in self.costs)
+        pure = not self.only and not self.special and all(cost.rho == 0 for cost in self.costs)
         return max((cost.epsilon for cost in self.costs), default=Fraction(0)) if pure else None
 
     @property
     def rho(self) -> Fraction | None:
-        if self.only or self.mechanisms:
+        if self.only or self.special:
             return None
         return max((cost.rho + cost.epsilon**2 / 2 for cost in self.costs), default=Fraction(0))
 
@@ -231,8 +238,27 @@ def path_costs(s: Setting, infos: Sequence[Info], events: Sequence[Any], tables:
         else:
             releases.append(tables["releases"][number])
     _require_once(releases, hidden, draws)
+    _require_passed(events, releases, tables["releases"])
+    tests = [pair for pair in charged_tests(tables["releases"]) if pair[0] in releases]
+    failures = [failure_part(infos, test, above, draws, s) for test, above in tests]
     parts = [session_part(s, infos, channel, asked) for channel, asked in sessions]
-    return most_expensive(s, [*cost_of(s, infos, releases, draws), *parts])
+    return most_expensive(s, [*cost_of(s, infos, releases, draws), *failures, *parts])
+
+
+def _require_passed(events: Sequence[Any], releases: Sequence[dict[str, Any]], table: Sequence[Any]) -> None:
+    """Require that each release after a test comes after the test, and after its outcome passed a number."""
+    made: list[dict[str, Any]] = []
+    passed: list[dict[str, Any]] = []
+    for event in (one for one in events if one[0] == "show"):
+        found, outcome = EVENT.fullmatch(event[1]), PASSED.fullmatch(event[1])
+        if outcome is not None:
+            test = table[int(outcome.group(1))]
+            need(test in made, "a test must be made before its outcome passes a number")
+            passed.append({"test": test, "above": outcome.group(2)})
+        if found is not None and found.group(1) == "release":
+            made.append(table[int(found.group(2))])
+            given = made[-1].get("given")
+            need(given is None or given in passed, "a release after a test requires that the test passed")
 
 
 def _require_once(
@@ -329,7 +355,7 @@ def _check(certificate: Any) -> Checked:
     need("groups" not in certificate, "only hidden Gaussian noise has groups of cells")
     hidden = [tree.cost(cell) if _has_private(cell) else Fraction(0) for cell in cells]
     released = [cost for found in costs for cost in found]
-    if any(hidden) and any(cost.rho or cost.mechanisms for cost in released):
+    if any(hidden) and any(cost.rho or cost.special for cost in released):
         points = _beside_gaussian(released, cells, certificate["cells"], max(hidden))
     else:
         points = [
@@ -380,7 +406,7 @@ def _beside_gaussian(
     earlier outcomes. Their costs add (Bun and Steinke 2016, Lemma 2.3), and
     h^2 / 2 + epsilon^2 / 2 + rho <= (epsilon + h)^2 / 2 + rho. Every path is charged h. QED
     """
-    need(not any(cost.mechanisms for cost in released), "hidden noise is combined with Gaussian noise only")
+    need(not any(cost.special for cost in released), "hidden noise is combined with Gaussian noise only")
     alone = all(len(cell["paths"]) == 1 for cell in written)
     shows = any(cell.path.forms or cell.path.releases for cell in cells)
     need(alone and not shows, "hidden noise beside Gaussian releases requires each path to be its own cell")
@@ -400,7 +426,7 @@ def _with_hidden_gaussian(
     followed by releases that are chosen adaptively, whose costs add.
     """
     released = [cost for found in costs for cost in found]
-    need(not any(cost.mechanisms for cost in released), "hidden Gaussian noise is combined with other noise")
+    need(not any(cost.special for cost in released), "hidden Gaussian noise is combined with other noise")
     pure = [max((cost.epsilon for cost in found), default=Fraction(0)) for found in costs]
     rho = max((cost.rho for cost in released), default=Fraction(0))
     losses = losses_of(tree, cells, groups, pure)

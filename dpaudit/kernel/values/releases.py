@@ -4,15 +4,16 @@ A release is an object. ``law`` names the distribution (laplace, discrete-laplac
 discrete-gaussian, argmax, choice, response, bernoulli, table, k-ary, or one of ``shares`` or ``amplified``),
 and ``node`` is the released step. The other keys depend on the distribution. ``draw`` is the number of the
 noise draw on the path. ``entry`` is the position in it, or ``None`` for the whole draw. ``factor`` multiplies
-the noise. The law ``reveal`` marks a private value that is revealed without noise to the audience ``to``,
-which must be outside the view (see ``views``).
+the noise. ``by`` is a step that multiplies the noise as well, a private scale. ``given`` holds an earlier
+release (``test``) that is above a number (``above``) on the path (``private_scale``). The law ``reveal``
+marks a private value that is revealed without noise to the audience ``to``, which must be outside the view
+(see ``views``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from decimal import Context, Decimal
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
@@ -20,12 +21,29 @@ from dpaudit.kernel.values.amplified import AMPLIFIED, amplified_cost
 from dpaudit.kernel.values.costs import Cost, maximal, total_of
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.guards import affected_sets
-from dpaudit.kernel.values.info import Guards, Info, Setting, Support, disjoint, flat, magnitude, need
-from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, times
+from dpaudit.kernel.values.info import (
+    Guards,
+    Info,
+    Setting,
+    Support,
+    disjoint,
+    fit,
+    flat,
+    magnitude,
+    need,
+    union,
+)
+from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, log_above, times
+from dpaudit.kernel.values.private_scale import (
+    change_after_test,
+    count_change,
+    failure_of_test,
+    private_scale_cost,
+)
 from dpaudit.kernel.values.shares import share_cost
 from dpaudit.kernel.values.tables import k_ary_cost, table_ratio
 
-__all__ = ["Drawn", "Part", "cost_of", "log_above", "most_expensive"]
+__all__ = ["Drawn", "Part", "cost_of", "failure_part", "log_above", "most_expensive"]
 
 #: Noise whose cost is change^2 / (2 scale^2) in rho. For integers, discrete Gaussian noise with the parameter
 #: sigma2 = scale^2 has this cost as well (Canonne, Kamath and Steinke 2020, Theorem 14).
@@ -50,16 +68,6 @@ class Part:
     cost: Cost
     support: Support
     guard: Guards | None
-
-
-def log_above(ratio: Fraction) -> Fraction:
-    """Return a rational at least ln(ratio), for ratio >= 1. ``Decimal.ln`` is correctly rounded."""
-    if ratio == 1:
-        return Fraction(0)
-    context = Context(prec=60)
-    quotient = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
-    above = context.next_plus(quotient)
-    return Fraction(context.next_plus(above.ln(context)))
 
 
 def cost_of(
@@ -94,6 +102,14 @@ def cost_of(
                 release["entry"] is None and scale == 1, f"{distribution} noise is added once, as it is drawn"
             )
             found.append(Part(share_cost(s, flat(s, info), distribution, given), info.support, info.guard))
+            continue
+        if "by" in release:
+            by = _released(infos, {"node": release["by"]})
+            loss, support = private_scale_cost(s, info, by, distribution, scale, release.get("split", "0"))
+            found.append(Part(loss, support, None))
+            continue
+        if "given" in release:
+            found.append(_after_test(infos, release, scale))
             continue
         parent = info.facts.get("entry")
         if parent is not None and scale.number is not None:
@@ -144,8 +160,33 @@ def _scale(s: Setting, info: Info, release: dict[str, Any], draws: Sequence[Draw
     return scale
 
 
+def _after_test(infos: Sequence[Info], release: dict[str, Any], scale: Poly) -> Part:
+    """Return the cost of a release after a test, whose failures ``failure_part`` charges."""
+    info, count = _released(infos, release), _released(infos, release["given"]["test"])
+    need(
+        release["law"] == "laplace" and scale.number is not None,
+        "a release after a test requires Laplace noise of constant scale",
+    )
+    change = change_after_test(info, count)
+    return Part(Cost(change / (scale.number or Fraction(1))), union(info.support, count.support), None)
+
+
+def failure_part(
+    infos: Sequence[Info], test: dict[str, Any], above: Fraction, draws: Sequence[Drawn], s: Setting
+) -> Part:
+    """Return the probability with which a test passes although none of its comparisons holds."""
+    count = _released(infos, test)
+    need(test["law"] == "laplace" and "by" not in test, "a test requires Laplace noise")
+    scale = _scale(s, count, test, draws)
+    return Part(Cost(delta=failure_of_test(scale, above)), count.support, None)
+
+
 def _noised(s: Setting, info: Info, distribution: str, scale: Poly) -> Part:
     whole = flat(s, info)
+    counted = count_change(info)
+    if counted is not None:
+        change = s.smallest(whole.change, Poly.of(counted))
+        whole = fit(s, replace(whole, change=change, change1=change, change2=times(change, change)))
     if distribution in NORMAL:
         rho = s.quotient(times(Fraction(1, 2), whole.change2), scale * scale)
         need(
