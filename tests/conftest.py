@@ -1,5 +1,6 @@
 """What holds for every test: its name is the same in every process, or workers could not share them; what
-child processes compile is compiled once; and the collector does not go through ten thousand tests each time.
+child processes compile is compiled once; the collector does not go through ten thousand tests each time; and
+of a long enumeration only a sample runs without ``-m slow``.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ import gc
 import re
 import sys
 import tempfile
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -28,6 +31,24 @@ def is_about_papers(path: Path) -> bool:
     return "papers" in path.parts or bool(IMPORTS_AUDITS.search(path.read_text(encoding="utf-8")))
 
 
+def leave_samples(items: list[pytest.Item]) -> None:
+    """Mark all but a sample of each function with ``@pytest.mark.sample(keep, each=(...))`` as slow.
+
+    The tests with the same values of the parameters ``each`` make a group, which keeps its first ``keep``
+    tests in the order of the check sums of their names: a fixed order that knows nothing of which test is
+    easy. A test that is asked for by its name is the only one of its group, and runs.
+    """
+    groups: defaultdict[tuple[Any, ...], list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if mark := item.get_closest_marker("sample"):
+            parameters = item.callspec.params  # type: ignore[attr-defined]
+            values = tuple(repr(parameters[name]) for name in mark.kwargs.get("each", ()))
+            groups[item.nodeid.partition("[")[0], mark.args[0], values].append(item)
+    for (_, keep, _), group in groups.items():
+        for item in sorted(group, key=lambda item: (crc32(item.nodeid.encode()), item.nodeid))[keep:]:
+            item.add_marker("slow")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests of the papers, leave out slow tests unless ``-m`` names them, and refuse names that
@@ -35,6 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if is_about_papers(item.path):
             item.add_marker("papers")
+    leave_samples(items)
     if "slow" not in config.option.markexpr:
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)
@@ -47,18 +69,26 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Where Python is told to keep no bytecode, as in many containers, keep it beside the sources' tree for
-    this session: each of hundreds of child processes would compile the package, which takes longer than to
-    import it. Set before workers start, so that they and their children share it.
+    """Where Python is told to keep no bytecode, as in many containers, keep it in pytest's cache: each worker
+    and each of hundreds of child processes would compile the tests and the packages, which takes longer than
+    to import them. Set before workers start, so that they and their children share it. A session without a
+    cache, as for a mutant, keeps it for itself.
     """
     if not sys.dont_write_bytecode or hasattr(config, "workerinput"):
         return
-    folder = tempfile.TemporaryDirectory(prefix="dpaudit-bytecode-", ignore_cleanup_errors=True)
     changed = pytest.MonkeyPatch()
     changed.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-    changed.setenv("PYTHONPYCACHEPREFIX", folder.name)
-    config.add_cleanup(folder.cleanup)
+    changed.setenv("PYTHONPYCACHEPREFIX", str(_bytecode(config)))
     config.add_cleanup(changed.undo)
+
+
+def _bytecode(config: pytest.Config) -> Path:
+    """Return the folder for bytecode."""
+    if cache := getattr(config, "cache", None):
+        return Path(cache.mkdir("bytecode"))
+    folder = tempfile.TemporaryDirectory(prefix="dpaudit-bytecode-", ignore_cleanup_errors=True)
+    config.add_cleanup(folder.cleanup)
+    return Path(folder.name)
 
 
 def pytest_collection_finish() -> None:

@@ -25,7 +25,6 @@ from dpaudit.replay.domains import Ball, Columns, Declared, Interval
 
 __all__ = [
     "DIM",
-    "REFUSALS",
     "ROUNDED_SQUARES",
     "USERS",
     "declared_users",
@@ -42,13 +41,6 @@ USERS = Columns((Ball(1), DIM), (Interval(-1, 1), 1))
 #: in [-1, 1]^2, the diagonal in [0, 1]^2, and the entry above it in [-1/2, 1/2]. Rounding to a grid that
 #: contains these ends does not leave the ranges.
 ROUNDED_SQUARES = 2 * 2**2 + 2 * 1 + 1
-#: Lines that no history can run, because they depend on public parameters, or on data out of the domain.
-REFUSALS = {
-    "checked_users (raise)": "refuses data outside the domain, which no neighbour of the audit is",
-    "actions_of": "a table of users, as a proof declares them, and not the array that the replays use",
-    "actions_of (raise)": "refuses data outside the domain, which no neighbour of the audit is",
-    "actions_of (branch)": "whether the users are a table or an array, which hold the same",
-}
 
 
 def declared_users(count: int, *, actions: int = 2) -> data.Table:

@@ -27,7 +27,6 @@ from dpaudit.reference.algorithms.contextual.batch_counters import binomial_sums
 from dpaudit.reference.algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB, by_height
 from dpaudit.reference.algorithms.contextual.protocol_instances import (
     DIM,
-    REFUSALS,
     declared_users,
     grid_pairs,
     on_the_grid,
@@ -54,13 +53,6 @@ __all__ = [
 BITS = Values(0, 1)
 #: Orders of the Rényi divergences that are added over the shufflers.
 ORDERS = (8, 64)
-#: Lines that no history can reach, because they depend on public parameters.
-UNENTERED = {
-    **REFUSALS,
-    "ConcurrentLinUCB.__call__ (raise)": "rejects another number of users than the tree has",
-    "Tree.check_time (raise)": "rejects a user who is not there",
-    "ContinualServer.step.<listcomp> (branch)": "with one height no node covers another",
-}
 
 
 def calibrated(tree: Tree, *, epsilon: Fraction, delta: Fraction, parts: int) -> list[BinarySum]:
@@ -128,7 +120,6 @@ def sum_audit(
         sites=sites,
         because=words,
         proof=accounted(sites, declared=words, grid=LossGrid()),
-        unentered=UNENTERED,
         samples=1,
     )
 
@@ -159,6 +150,5 @@ def bandit_audit(tree: Tree, sheets: Sequence[VectorSheet], claim: PrivacyClaim)
         sites=sites,
         because=words,
         proof=accounted(sites, declared=words, orders=ORDERS),
-        unentered=UNENTERED,
         samples=1,
     )

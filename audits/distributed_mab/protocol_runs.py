@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
-from audits.public_refusals import GAME, PARTICIPATION, PROTOCOL
 from dpaudit.certify.build import post_processing
 from dpaudit.certify.sites import Site
 from dpaudit.core.claims import PureDP
@@ -23,24 +22,9 @@ from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Values
 
 __all__ = [
-    "PUBLIC_CHOICES",
     "bits",
     "protocol_audit",
 ]
-
-
-#: Lines that no history can enter, because they belong to other public parameters.
-PUBLIC_CHOICES = {
-    **GAME,
-    **PROTOCOL,
-    **PARTICIPATION,
-    "BatchProtocol._aggregate": "who adds the noise is a public parameter; the other trust models' lines",
-    "BatchProtocol._local": "many runs in one call, which no audit makes",
-    "Sheet.total_noise": "the noise of distributed shares, which the trusted server does not use",
-    "ceiling": "more digits for a margin near an integer, a public number",
-    "total_noise": "the family of the shares is a public parameter; the other families' lines",
-    "encode": "rounding, which rewards 0 and 1 do not need (CZ23-T1P/rounding)",
-}
 
 
 def bits(horizon: int, *, n_arms: int = 2) -> Records:
@@ -88,5 +72,4 @@ def protocol_audit(
         ),
         samples=1,
         more=more,
-        unentered=PUBLIC_CHOICES,
     )

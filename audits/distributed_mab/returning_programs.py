@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
 from dpaudit.certify.build import accounted, compose_parallel
 from dpaudit.certify.sites import Site
 from dpaudit.coins.base import Coins, Program
@@ -126,5 +125,4 @@ def returning_audit(total: Fraction, touches: int) -> PrivacyAudit:
             declared=ASSUMPTION_2,
         ),
         samples=1,
-        unentered=PUBLIC_CHOICES,
     )

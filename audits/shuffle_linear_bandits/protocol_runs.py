@@ -24,7 +24,7 @@ from dpaudit.core.suite import Run
 from dpaudit.distributions import Shifted, ShuffledMultiset
 from dpaudit.distributions.base import Distribution
 from dpaudit.distributions.multiset import canonical_rows
-from dpaudit.reference.algorithms.contextual.protocol_instances import DIM, REFUSALS, USERS, turned_pairs
+from dpaudit.reference.algorithms.contextual.protocol_instances import DIM, USERS, turned_pairs
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import BatchedLinUCB, Counter
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.domains import Domain
@@ -128,6 +128,5 @@ def protocol_audit(
         because="a user is in one batch" if touches == 1 else f"a user is in {touches} batches, once in each",
         proof=proof,
         histories=message_histories() if shuffled else {},
-        unentered=REFUSALS,
         samples=1,
     )

@@ -26,12 +26,12 @@ NOT_PROVED: dict[tuple[str, str], str] = {
         "not followed: one noise draw is used twice (draw new noise for each release)"
     ),
     ("statdp/truncated_geometric_numpy", "N"): (
-        "not followed: rng.geometric is not supported (use one of laplace, normal, gumbel, exponential, "
-        "standard_normal, random, uniform, integers, choice)"
+        "not followed: a random number of runs is only supported in `for _ in range(...)` (draw noise by "
+        "rng.laplace)"
     ),
     ("statdp/truncated_geometric_numpy", "every N"): (
-        "not followed: rng.geometric is not supported (use one of laplace, normal, gumbel, exponential, "
-        "standard_normal, random, uniform, integers, choice)"
+        "not followed: a random number of runs is only supported in `for _ in range(...)` (draw noise by "
+        "rng.laplace)"
     ),
     ("libraries/diffprivlib_var", "every N"): (
         "not followed: the scale of the noise must be provably positive (clip it from below)"
@@ -64,11 +64,13 @@ NOT_PROVED: dict[tuple[str, str], str] = {
     ),
     ("libraries/ibm_permute_and_flip", "N"): (
         "not followed: rng.permutation is not supported (use one of laplace, normal, gumbel, exponential, "
-        "standard_normal, random, uniform, integers, choice)"
+        "standard_normal, standard_cauchy, random, uniform, integers, choice, geometric, logseries, "
+        "negative_binomial, binomial, poisson)"
     ),
     ("libraries/ibm_permute_and_flip", "every N"): (
         "not followed: rng.permutation is not supported (use one of laplace, normal, gumbel, exponential, "
-        "standard_normal, random, uniform, integers, choice)"
+        "standard_normal, standard_cauchy, random, uniform, integers, choice, geometric, logseries, "
+        "negative_binomial, binomial, poisson)"
     ),
     ("libraries/matrix_factorisation_correlated_noise", "N"): (
         "not followed: a private value is published without noise"

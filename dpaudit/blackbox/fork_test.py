@@ -27,7 +27,7 @@ from typing import Any
 
 from joblib.externals.loky.cloudpickle_wrapper import dumps as pickled_by_value
 
-from dpaudit.core.processes.own_fork import CAN_FORK_ITSELF, OwnFork, read_pickled
+from dpaudit.core.processes.own_fork import OwnFork, can_fork_itself, read_pickled
 
 __all__ = ["FreshCopies", "serve_copies"]
 
@@ -80,7 +80,7 @@ class FreshCopies:
         self._ask = -1
 
     def __enter__(self) -> FreshCopies:
-        if CAN_FORK_ITSELF:
+        if can_fork_itself():
             asked, self._ask = os.pipe()
             try:
                 self._waiting = OwnFork(lambda: self._wait(asked))

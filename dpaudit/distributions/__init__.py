@@ -15,6 +15,7 @@ from dpaudit.distributions.convolution import ConvolvedIntegers
 from dpaudit.distributions.counts import CountVector
 from dpaudit.distributions.discrete_gaussian import DiscreteGaussian
 from dpaudit.distributions.finite import Categorical
+from dpaudit.distributions.heavy_tails import Cauchy, Student
 from dpaudit.distributions.images import Counts, Image, Shuffle, Sum, SumMod, image_from_json
 from dpaudit.distributions.lattice import DiscreteLaplace, LatticeDistribution
 from dpaudit.distributions.multiset import ShuffledMultiset
@@ -41,6 +42,7 @@ __all__ = [
     "BinaryTree",
     "Binomial",
     "Categorical",
+    "Cauchy",
     "ConvolvedIntegers",
     "CountVector",
     "Counts",
@@ -67,6 +69,7 @@ __all__ = [
     "Shuffle",
     "ShuffledMultiset",
     "Skellam",
+    "Student",
     "SubsampledGaussianSum",
     "Sum",
     "SumMod",

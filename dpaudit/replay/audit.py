@@ -79,10 +79,6 @@ class PrivacyAudit:
     searched : (int, int or None), optional
         (records, width) of the largest arrays in which Hypothesis searches for worse pairs. Their numbers are
         in the domain, or in [0, 1] if none is declared.
-    unentered : mapping of str to str
-        Reasons why lines and branches of a function, and of functions inside it, need not run, by the
-        function's name. ``"name (raise)"`` covers only those that lead to an error, ``"name (branch)"`` only
-        other conditions that have one outcome. The row prints the reason.
     domain : Domain, optional
         The data of the claim: the possible values of a number of a record (which adds corner and random
         pairs to those of ``neighbours``), all datasets (``DataSets``, which adds all their pairs), or only
@@ -106,7 +102,6 @@ class PrivacyAudit:
     more: Callable[[Run], Sequence[Evidence]] | None = None
     samples: int = 4
     searched: tuple[int, int | None] | None = None
-    unentered: Mapping[str, str] = field(default_factory=dict)
     domain: Domain | None = None
 
     def __post_init__(self) -> None:

@@ -1,9 +1,7 @@
 """Declare which data a claim is about, and generate pairs of neighbours from the declaration.
 
-A suite's own pairs show what its author considered. Generated pairs are added: with a declared domain, its
-corners and a seeded search, and without one, the author's own change of a record at other positions. A pair
-of the second kind may lie outside the data that the author means, so a finding on it is a reason not to
-verify, but never a refutation.
+A suite's own pairs show what its author considered. With a declared domain, its corners and random pairs are
+added.
 """
 
 from __future__ import annotations
@@ -39,7 +37,6 @@ __all__ = [
     "Within",
     "as_array",
     "changed_pair",
-    "more_pairs",
     "require_finite",
     "require_neighbours",
     "unlike",
@@ -520,49 +517,9 @@ def changed_pair(
     return _alike(name, left, right, like)
 
 
-def more_pairs(
-    pairs: Sequence[Neighbours],
-    adjacency: Adjacency,
-    domain: Domain | None,
-    rng: np.random.Generator,
-    *,
-    most: int,
-) -> Beside:
-    """Return a few generated pairs of each kind.
-
-    With a domain these are its own pairs (``Domain.beside``). Without one, they are the changes of ``pairs``
-    at other positions.
-    """
-    if domain is None:
-        return Beside(rest=_thinned(unlike(_elsewhere(pairs, adjacency), pairs), most))
-    return domain.beside(pairs, adjacency, rng, most=most)
-
-
 def _thinned(pairs: Sequence[Neighbours], most: int) -> list[Neighbours]:
     step = max(1, -(-len(pairs) // most))
     return [*pairs[::step][:most]]
-
-
-def _elsewhere(pairs: Sequence[Neighbours], adjacency: Adjacency) -> list[Neighbours]:
-    """Return the author's own changes of a record at the first, the last and the middle position."""
-    found: list[Neighbours] = []
-    for pair in pairs:
-        left, right = as_array(pair.left), as_array(pair.right)
-        if left is None or right is None or not left.ndim or left.shape != right.shape:
-            continue
-        if adjacency is not Adjacency.REPLACE_ONE or len(left) < 2:
-            continue
-        changed = [i for i in range(len(left)) if not np.array_equal(left[i], right[i])]
-        if len(changed) != 1:
-            continue
-        for place in (0, len(left) - 1, len(left) // 2):
-            if place == changed[0]:
-                continue
-            data = left.copy()
-            name = f"{pair.name}, in record {place + 1} instead"
-            other = (data, place, left[changed[0]], right[changed[0]])
-            found.append(changed_pair(name, *other, adjacency, pair))
-    return found
 
 
 def unlike(found: Sequence[Neighbours], pairs: Sequence[Neighbours]) -> list[Neighbours]:

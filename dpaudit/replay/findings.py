@@ -76,8 +76,6 @@ class Subject:
     claim: PrivacyClaim
     sites: Sequence[Site]
     proof: Proof | None
-    #: The program without tracing, for runs whose lines do not count as run. Default: ``program`` itself.
-    aside: Program | None = None
 
     @cached_property
     def pure_bound(self) -> Fraction | None:
@@ -138,7 +136,6 @@ class Findings:
     violations: dict[str, str] = field(default_factory=dict)
     leaks: dict[tuple[str, str, bool], Leak] = field(default_factory=dict)
     unmet: list[str] = field(default_factory=list)
-    unentered: list[str] = field(default_factory=list)
     #: Why the replays do not cover all the data of the claim, whatever the program is.
     unsearched: list[str] = field(default_factory=list)
     attained: Fraction = Fraction(0)
@@ -148,14 +145,10 @@ class Findings:
     cut: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     ended: int = 0
-    pairs: int = 0
-    histories: int = 0
     unseen: dict[str, None] = field(default_factory=dict)
     additions: Additions = field(default_factory=Additions)
     #: Descriptions, with counts, of the generated pairs that were replayed.
     tried: list[str] = field(default_factory=list)
-    places: str = ""
-    numbers: str = ""
     limits: Limits = field(default_factory=Limits)
     lines: int = 0
     first_releases: dict[View, FirstRelease] = field(default_factory=dict)
@@ -302,7 +295,7 @@ class Findings:
         for end, item in ends:
             if not hangs_on_more(result, end, view) or not self._is_new_branch(result, end, item):
                 continue
-            program = self.subject.aside or self.subject.program
+            program = self.subject.program
             found = branch_witness(program, result, claim, end=end, item=item, words=words)
             if found is None:
                 leaked = any(leak.index == end for leak in leaks)

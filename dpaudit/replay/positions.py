@@ -7,7 +7,6 @@ weight, a record that is published). Pairs that change the first and the last re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from dpaudit.core.claims import Adjacency
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.replay.domains import Domain, Records, as_array, changed_pair
 
-__all__ = ["Everywhere", "everywhere", "range_in_words"]
+__all__ = ["everywhere"]
 
 #: Largest number of positions for data of one size, evenly spread over longer data.
 MOST = 64
@@ -24,27 +23,13 @@ MOST = 64
 SIZES = 3
 
 
-@dataclass(frozen=True)
-class Everywhere:
-    """Pairs for positions that no other pair changes. ``moved`` of all ``positions`` are then covered."""
-
-    pairs: tuple[Neighbours, ...]
-    moved: int
-    positions: int
-
-    def __str__(self) -> str:
-        return f"{self.moved} of {self.positions} positions" if self.positions else ""
-
-
-def everywhere(pairs: Sequence[Neighbours], adjacency: Adjacency, domain: Domain | None) -> Everywhere:
+def everywhere(pairs: Sequence[Neighbours], adjacency: Adjacency, domain: Domain) -> list[Neighbours]:
     """Return one pair for every position that no pair changes, for each data size, up to ``MOST``.
 
-    The record changes as in the first pair of that size that changes one record. With a domain, it changes
-    from one end to the other, among records at that other end. Data that are not numbers by record have no
-    positions.
+    The record changes as in the first pair of that size that changes one record: from one end of the domain
+    to the other, among records at that other end. Data that are not numbers by record have no positions.
     """
     found: list[Neighbours] = []
-    moved = positions = 0
     by_size: dict[tuple[int, ...], list[Neighbours]] = {}
     for pair in pairs:
         long = _longer(pair)
@@ -54,11 +39,8 @@ def everywhere(pairs: Sequence[Neighbours], adjacency: Adjacency, domain: Domain
         known = {place for pair in same for place in _places(pair)}
         missing = [place for place in range(size) if place not in known]
         spread = np.unique(np.linspace(0, len(missing) - 1, MOST).astype(int)) if missing else ()
-        chosen = [missing[i] for i in spread]
-        made = [item for place in chosen for item in _at(same, place, adjacency, domain)]
-        found += made
-        moved, positions = moved + len(known) + len(made), positions + size
-    return Everywhere(tuple(found), moved, positions)
+        found += [item for i in spread for item in _at(same, missing[i], adjacency, domain)]
+    return found
 
 
 def _longer(pair: Neighbours) -> NDArray[np.generic] | None:
@@ -86,9 +68,7 @@ def _differ(left: NDArray[np.generic], right: NDArray[np.generic]) -> NDArray[np
     return np.asarray(unequal.any(axis=tuple(range(1, left.ndim))))
 
 
-def _at(
-    pairs: Sequence[Neighbours], place: int, adjacency: Adjacency, domain: Domain | None
-) -> list[Neighbours]:
+def _at(pairs: Sequence[Neighbours], place: int, adjacency: Adjacency, domain: Domain) -> list[Neighbours]:
     """Return the pair that changes ``place``, if one of ``pairs`` shows how a record changes."""
     for pair in pairs:
         left, right, where = as_array(pair.left), as_array(pair.right), _places(pair)
@@ -106,12 +86,3 @@ def _at(
             left = np.broadcast_to(after if np.any(after) else before, left.shape)
         return [changed_pair(name, left.astype(float), place, before, after, adjacency, pair)]
     return []
-
-
-def range_in_words(pairs: Sequence[Neighbours]) -> str:
-    """Describe the range of all numbers in the data, or return "" if there are none."""
-    arrays = [as_array(side) for pair in pairs for side in (pair.left, pair.right)]
-    numbers = [side for side in arrays if side is not None and side.size]
-    if not numbers:
-        return ""
-    return f"{min(float(x.min()) for x in numbers):g} to {max(float(x.max()) for x in numbers):g}"

@@ -15,6 +15,7 @@ atoms often give the same outcome. That run is the same, and is made once.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,7 +30,7 @@ from dpaudit.coins.transcript import count_of
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.distributions.base import Distribution
 from dpaudit.replay.combined_histories import combinations_of, patterns_of
-from dpaudit.replay.coverage import Watch
+from dpaudit.replay.watch import Watch
 
 __all__ = ["Forced", "quantile_histories"]
 
@@ -41,6 +42,8 @@ TAILS = (1e-2, 1e-3, 1e-5, 1e-8, 1e-12)
 BOTH = (0.25, 0.75)
 #: Bisections of one bracket: floats have no more bits between two levels.
 HALVINGS = 44
+#: Bisections of every bracket before any gets more.
+FIRST = 12
 
 
 @dataclass(frozen=True)
@@ -114,10 +117,16 @@ def quantile_histories(
 
 
 def _bisected(brackets: list[Bracket], left: int) -> Iterator[Forced]:
-    """Yield at most ``left`` recordings at levels between two that behave differently, by bisection."""
-    while brackets and left > 0:
-        runs, low, at_low, high, at_high = brackets.pop(0)
-        for _ in range(HALVINGS):
+    """Yield at most ``left`` recordings at levels between two that behave differently, by bisection.
+
+    Every bracket is narrowed by ``FIRST`` halvings before any gets more. Otherwise the first threshold, to
+    its last digit, would leave nothing for a window elsewhere.
+    """
+    waiting = deque((bracket, 0) for bracket in brackets)
+    while waiting and left > 0:
+        (runs, low, at_low, high, at_high), made = waiting.popleft()
+        most = HALVINGS if made else FIRST
+        for _ in range(made, most):
             middle = _between(low, high)
             if left <= 0 or not low < middle < high:
                 break
@@ -134,8 +143,11 @@ def _bisected(brackets: list[Bracket], left: int) -> Iterator[Forced]:
             elif behaviour == at_high:
                 high = middle
             else:
-                brackets.append((runs, middle, behaviour, high, at_high))
+                waiting.append(((runs, middle, behaviour, high, at_high), 0))
                 high, at_high = middle, behaviour
+        else:
+            if most < HALVINGS:
+                waiting.append(((runs, low, at_low, high, at_high), most))
 
 
 def _levels(count: int) -> list[float]:

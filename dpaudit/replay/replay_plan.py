@@ -21,14 +21,14 @@ from dpaudit.core.neighbours import Neighbours, both_directions
 from dpaudit.core.suite import Run
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.changed_users import of_the_same_users, view_of
-from dpaudit.replay.coverage import Watch, excuse_for
-from dpaudit.replay.domains import Beside, Domain, Records, more_pairs, require_neighbours
+from dpaudit.replay.domains import Beside, Domain, Records, require_neighbours
 from dpaudit.replay.findings import Findings, Subject, require_repeatable
 from dpaudit.replay.histories import far_out, worst_history
 from dpaudit.replay.input_order import DIFFERS, backwards, each_input
-from dpaudit.replay.positions import everywhere, range_in_words
+from dpaudit.replay.positions import everywhere
 from dpaudit.replay.quantiles import quantile_histories
 from dpaudit.replay.search import neighbouring_arrays, search_pairs
+from dpaudit.replay.watch import Watch
 
 __all__ = ["gather"]
 
@@ -75,10 +75,8 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     watch = Watch(audit.program)  # after the first run, whose results a cache may hold
     watch.outside.update(outside)  # the first run alone may make a file
     longest = watch.limit
-    subject = Subject(
-        program=watch.program, aside=watch.counted, claim=claim, sites=audit.sites, proof=audit.whole
-    )
-    findings, aside = Findings(subject), Findings(subject)
+    subject = Subject(program=watch.program, claim=claim, sites=audit.sites, proof=audit.whole)
+    findings = Findings(subject)
     found = _searched_pair(audit, run, watch, findings)
     if found is not None:
         pairs.append(found)
@@ -88,38 +86,12 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     findings.notes += list(dict.fromkeys(text for text in unchecked if text))
     limits, steps = _look(findings, audit, pairs, run.rng("replays"), watch)
     findings.limits, findings.lines = limits, steps
-    declared = audit.domain is not None
-    made = more_pairs(
-        pairs,
-        claim.adjacency,
-        audit.domain,
-        np.random.default_rng(FORCED),  # the same pairs for every row and seed
-        most=BESIDE,
-    )
-    rng = np.random.default_rng(FORCED)
-    looked = [
-        [
-            pair
-            for pair in of_the_same_users(kind, pairs, claim.view)
-            if _glance(findings if declared else aside, audit, pair, rng, limits)
-        ]
-        for kind in (made.corners, made.random, made.rest)
-    ]
-    beside = [pair for kind in looked for pair in kind]
-    findings.tried += _tried(audit.domain, made, looked)
-    if not findings.refuted and (why := _untried(audit.domain, made, looked)):
-        findings.unsearched.append(why)
-    if audit.domain is None or not audit.domain.exhaustive:
-        places = everywhere([*pairs, *beside], claim.adjacency, audit.domain)
-        for pair in of_the_same_users(places.pairs, pairs, claim.view):
-            _touch(findings if declared else aside, audit, pair, rng, limits)
-        findings.places, findings.numbers = str(places), range_in_words([*pairs, *beside])
+    beside = [] if audit.domain is None else _generated(findings, audit, audit.domain, pairs, limits)
     share = 0.5 if run.profile == "quick" else 1.0
     _at_quantiles(findings, pairs, watch, limits, steps, share=share)
-    if declared and beside:  # on top: the listed pairs keep all of their histories
+    if beside:  # on top: the listed pairs keep all of their histories
         _at_quantiles(findings, beside, watch, limits, steps, share=share / 2)
-    _conclude(findings, aside, audit, watch)
-    findings.pairs = len(pairs) + (len(beside) if declared else 0)
+    _conclude(findings, watch)
     watch.limit = longest  # a run that does not end must be cut where the first one was
     for (name, data), before in zip(inputs, first, strict=True):
         if _print(watch, data, run) != before:
@@ -129,6 +101,32 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
                 code="E-MECHANISM-STATE",
             )
     return findings
+
+
+def _generated(
+    findings: Findings, audit: PrivacyAudit, domain: Domain, pairs: Sequence[Neighbours], limits: Limits
+) -> list[Neighbours]:
+    """Replay pairs of the domain that the audit does not list, and return those with forced histories.
+
+    Without a domain there are none: a pair outside the data that the author means refutes nothing.
+    """
+    claim = audit.claim
+    rng = np.random.default_rng(FORCED)  # the same pairs for every row and seed
+    made = domain.beside(pairs, claim.adjacency, rng, most=BESIDE)
+    rng = np.random.default_rng(FORCED)
+    looked = [
+        [pair for pair in of_the_same_users(kind, pairs, claim.view) if _glance(findings, pair, rng, limits)]
+        for kind in (made.corners, made.random, made.rest)
+    ]
+    beside = [pair for kind in looked for pair in kind]
+    findings.tried += _tried(domain, made, looked)
+    if not findings.refuted and (why := _untried(domain, made, looked)):
+        findings.unsearched.append(why)
+    if not domain.exhaustive:
+        places = everywhere([*pairs, *beside], claim.adjacency, domain)
+        for pair in of_the_same_users(places, pairs, claim.view):
+            _touch(findings, pair, rng, limits)
+    return beside
 
 
 def _first_prints(
@@ -152,7 +150,7 @@ def _first_prints(
 
 def _print(watch: Watch, data: Any, run: Run) -> str:
     rng = run.rng("same input")
-    return fingerprint(record(watch.counted, data, rng=rng, keep_errors=True, limits=Limits()))
+    return fingerprint(record(watch.program, data, rng=rng, keep_errors=True, limits=Limits()))
 
 
 def _look(
@@ -225,9 +223,7 @@ def _follow(
         findings.note(pair, how, result)
 
 
-def _glance(
-    findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, limits: Limits
-) -> bool:
+def _glance(findings: Findings, pair: Neighbours, rng: np.random.Generator, limits: Limits) -> bool:
     """Replay a pair that the audit does not list, in both directions: one sampled history and its tails.
 
     Returns whether the pair was tried. After a refutation it is not.
@@ -243,18 +239,16 @@ def _glance(
     return True
 
 
-def _tried(domain: Domain | None, made: Beside, looked: Sequence[Sequence[Neighbours]]) -> list[str]:
+def _tried(domain: Domain, made: Beside, looked: Sequence[Sequence[Neighbours]]) -> list[str]:
     """Describe the generated pairs of the domain that were replayed."""
     corners, random, rest = map(len, looked)
     if isinstance(domain, Records):
         return [f"{corners} corner pairs and {random} random pairs of {domain}"]
-    return [f"{rest} other pairs of {domain}"] if domain is not None and made.rest else []
+    return [f"{rest} other pairs of {domain}"] if made.rest else []
 
 
-def _untried(domain: Domain | None, made: Beside, looked: Sequence[Sequence[Neighbours]]) -> str:
+def _untried(domain: Domain, made: Beside, looked: Sequence[Sequence[Neighbours]]) -> str:
     """Return why no pair of the domain was replayed, or "" if one was or none was needed."""
-    if domain is None:
-        return ""
     if not made.made:
         return f"no pair of {domain} could be generated with the types and shapes of the listed pairs"
     if made.pairs and not any(looked):
@@ -265,9 +259,7 @@ def _untried(domain: Domain | None, made: Beside, looked: Sequence[Sequence[Neig
     return ""
 
 
-def _touch(
-    findings: Findings, audit: PrivacyAudit, pair: Neighbours, rng: np.random.Generator, limits: Limits
-) -> None:
+def _touch(findings: Findings, pair: Neighbours, rng: np.random.Generator, limits: Limits) -> None:
     """Compare one sampled history of a pair that changes another position with the accounting."""
     if findings.refuted:
         return
@@ -307,10 +299,9 @@ def _at_quantiles(
             findings.replay(pair, f"forced ({item.words})", item.recording)
 
 
-def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: Watch) -> None:
+def _conclude(findings: Findings, watch: Watch) -> None:
     """Collect the unmet conditions other than leaks and broken accounting, and the notes."""
-    _note_unentered(findings, audit, watch)
-    findings.histories = findings.replays
+    _note_files(findings, watch)
     findings.unmet += findings.additions.objections()
     if findings.unseen:
         names = ", ".join(map(repr, [*findings.unseen][:5]))
@@ -326,67 +317,20 @@ def _conclude(findings: Findings, aside: Findings, audit: PrivacyAudit, watch: W
     if findings.errors:
         count = len(findings.errors)
         findings.notes.append(f"{count} runs ended with an error, such as {findings.errors[0]}")
-    beyond = list(aside.violations.values())
-    beyond += [f"leak: {leak}" for leak in aside.leaks.values()]
-    beyond += aside.unmet
-    findings.unmet += [
-        f"{text}: found on a pair that the suite does not list; list it, or declare the domain"
-        for text in beyond
-        if text not in findings.unmet
-    ]
     if findings.tried:
         findings.notes.append(f"input pairs: the suite's own, and {' and '.join(findings.tried)}")
-    if audit.domain is None:
-        findings.notes.append(
-            "input pairs: the suite's own, because no domain is declared; "
-            f"{aside.replays} replays changed records at other positions"
-        )
 
 
-def _note_unentered(findings: Findings, audit: PrivacyAudit, watch: Watch) -> None:
-    """Collect lines and branches that no replay ran, as unmet conditions unless the audit gives a reason."""
-    if not watch.functions:
-        findings.unentered.append(
-            "no function of the program could be traced line by line: write it as a Python function"
-        )
-    excused: set[str] = set()
-    unwatched = []
-    for function, kind in watch.unwatched.items():
-        name = excuse_for(function, audit.unentered)
-        if name is not None:
-            excused.add(name)
-        else:
-            unwatched.append(f"{function} ({kind})")
-    if unwatched:
-        more = f" and {len(unwatched) - 3} more" if len(unwatched) > 3 else ""
-        findings.unentered.append(
-            f"not traced: the program calls {', '.join(unwatched[:3])}{more}, whose lines and branches are "
-            "not counted; write it in the suite, or audit the function itself"
-        )
+def _note_files(findings: Findings, watch: Watch) -> None:
+    """Collect files that the program changed, as an unmet condition, and note traced files of packages."""
     if watch.outside:
-        findings.unentered.append(
+        findings.unmet.append(
             f"state outside the process: the program {', '.join([*watch.outside][:3])}, and a later run may "
             "read what an earlier one left there"
         )
     findings.notes += [
         f"traced in an installed package: {Path(file).name}, SHA-256 {digest}"
         for file, digest in watch.sources().items()
-    ]
-    lines = []
-    for line, function in watch.missing():
-        name = excuse_for(function, audit.unentered)
-        if name is not None:
-            excused.add(name)
-        else:
-            lines.append(f"{line} in {function}")
-    if lines:
-        more = f" and {len(lines) - 5} more" if len(lines) > 5 else ""
-        findings.unentered.append(f"no replay ran {', '.join(lines[:5])}{more}: force a history that does")
-    reasons: dict[str, list[str]] = {}
-    for name in sorted(excused):
-        reasons.setdefault(audit.unentered[name], []).append(name)
-    findings.notes += [
-        f"not every line of {', '.join(names)} was run: {reason}" for reason, names in reasons.items()
     ]
 
 
@@ -404,10 +348,10 @@ def _searched_pair(audit: PrivacyAudit, run: Run, watch: Watch, findings: Findin
         view, rng = view_of(pair, audit.claim.view), run.rng("search")
 
         def replayed(recording: Recording) -> Replay:
-            return replay(watch.counted, pair.right, recording, view=view, counted=findings.subject.counted)
+            return replay(watch.program, pair.right, recording, view=view, counted=findings.subject.counted)
 
         limits = Limits()
-        replays = worst_history(watch.counted, pair, rng=rng, rounds=3, limits=limits, replayed=replayed)
+        replays = worst_history(watch.program, pair, rng=rng, rounds=3, limits=limits, replayed=replayed)
         return max((abs(float(result.loss())) for result in replays), default=0.0)
 
     records, width = audit.searched

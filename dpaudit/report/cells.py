@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from dpaudit.core.claims import LowerBound
 from dpaudit.core.estimates import shown_strength
 from dpaudit.report.exhibits import Exhibit, exhibit
-from dpaudit.report.fields import UNENTERED, VERDICTS, read_lines, read_list, read_object, read_text
+from dpaudit.report.fields import VERDICTS, read_lines, read_list, read_object, read_text
 from dpaudit.report.notation import as_number, describe, distinct, is_infinite, signs, symbol
 
 __all__ = ["CellView", "cell_view"]
@@ -34,7 +34,6 @@ class CellView:
     reasons: tuple[str, ...]
     unmet: tuple[str, ...]
     notes: tuple[str, ...]
-    unentered: tuple[str, ...]
     exhibits: tuple[Exhibit, ...]
     traceback: str
 
@@ -64,8 +63,7 @@ def cell_view(data: object) -> CellView:
         deciding=cell.get("deciding") is not False,
         reasons=reasons,
         unmet=tuple(line for line in read_lines(cell, "obstacles") if line not in reasons),
-        notes=tuple(line for line in notes if not line.startswith(UNENTERED)),
-        unentered=tuple(line for line in notes if line.startswith(UNENTERED)),
+        notes=tuple(notes),
         exhibits=tuple(exhibit(item) for item in read_list(cell, "evidence")),
         traceback=read_text(cell, "traceback"),
     )

@@ -146,6 +146,7 @@ def _program(data: Mapping[str, Any]) -> Exhibit:
             ("nodes", "recorded steps"),
             ("releases", "releases"),
             ("channels", "channels"),
+            ("repetitions", "loops with a random number of runs"),
         )
         if name in parts or name in ("tree", "cells")
     ]

@@ -13,7 +13,6 @@ from dpaudit.report.notation import clean, describe
 __all__ = [
     "NO_PROGRAM",
     "STRENGTHS",
-    "UNENTERED",
     "VERDICTS",
     "read_lines",
     "read_list",
@@ -21,8 +20,6 @@ __all__ = [
     "read_text",
 ]
 
-#: Prefix of a note that gives reasons why lines of a program were not run. The page folds these notes.
-UNENTERED = "not every line of "
 VERDICTS = ("crashed", "refuted", "inconclusive", "consistent", "verified")
 #: Weakest first, because a row with weaker evidence needs attention first.
 STRENGTHS = ("none", "estimate", "computation", "witness", "tested", "accounted", "proved in scope", "proved")

@@ -18,7 +18,6 @@ from dpaudit.report.exhibits import Exhibit, Fact, exhibit
 from dpaudit.report.fields import (
     NO_PROGRAM,
     STRENGTHS,
-    UNENTERED,
     VERDICTS,
     read_lines,
     read_list,
@@ -143,7 +142,6 @@ class RowView:
     reproduce: str
     mends: tuple[str, ...]
     under: tuple[str, ...]
-    unentered: tuple[str, ...]
 
     @property
     def urgent(self) -> bool:
@@ -250,7 +248,7 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         picture=draw() if drawn else Markup(""),
         meaning=_meaning(result, verdict, strength, worst=worst),
         reasons=reasons,
-        notes=tuple(line for line in notes if not line.startswith(UNENTERED)),
+        notes=tuple(notes),
         unmet=tuple(line for line in read_lines(result, "obstacles") if line not in reasons),
         cells=tuple(cell_view(cell) for cell in read_list(result, "cells")),
         exhibits=evidence,
@@ -260,7 +258,6 @@ def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
         reproduce=read_text(result, "reproduce"),
         mends=mended_by(result),
         under=tuple(refuted_under(result)),
-        unentered=tuple(line for line in notes if line.startswith(UNENTERED)),
     )
 
 

@@ -138,6 +138,7 @@ def _asked_anew(result) -> bool:
     return any("in a new process" in note for note in result.notes)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize(
     ("name", "verdict"),

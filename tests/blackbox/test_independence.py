@@ -36,6 +36,7 @@ def always_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "WORTH_SENDING", 0.0)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.usefixtures("always_sent")
 @pytest.mark.parametrize("name", OWN_GENERATORS)
 def test_two_jobs_agree_with_one_on_generators_of_their_own(name: str) -> None:
@@ -212,6 +213,7 @@ DEPENDENT = {
 }
 
 
+@pytest.mark.sample(1, each=("name",))
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("name", DEPENDENT)
 def test_calls_that_depend_on_each_other_are_named(name: str, jobs: int) -> None:

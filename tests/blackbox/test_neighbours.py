@@ -81,6 +81,7 @@ def test_a_check_takes_corners() -> None:
     assert "[0, 0, 0] and [1, 0, 0]" in result.evidence.scope or "of 6: [" in result.evidence.scope
 
 
+@pytest.mark.sample(3, each=("told",))
 @pytest.mark.parametrize(
     ("pair", "adjacency", "told"),
     [
@@ -109,6 +110,7 @@ def test_inputs_that_are_no_neighbours_are_told(pair, adjacency: str, told: bool
     assert any("may not be neighbours" in note for note in result.notes) is told
 
 
+@pytest.mark.sample(2, each=("adjacency",))
 @pytest.mark.parametrize(
     ("pair", "adjacency"),
     [

@@ -98,6 +98,7 @@ def test_too_few_runs_are_said_before_the_first() -> None:
         check(exact_sum, claim, neighbours=PAIR, max_samples=needed, record_draws=False).raise_if_refuted()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "claim", [ONE, PureDP(epsilon=5), ApproxDP(epsilon=1, delta="0.5"), GaussianDP(mu=1)]
 )

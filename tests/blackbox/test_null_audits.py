@@ -23,6 +23,7 @@ UNTIGHT = {
 }
 
 
+@pytest.mark.slow
 def test_the_command_prints_rate_and_interval(capsys: pytest.CaptureFixture[str]) -> None:
     """One audit of each mechanism: a line for each, the rate with its exact interval, exit code 0."""
     assert main(["--audits", str(len(NULLS)), "--seed", "7"]) == 0
@@ -43,6 +44,7 @@ def test_the_command_fails_where_false_refutations_abound(
     assert "48 false refutations, 100.00%" in capsys.readouterr().out
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("place", [k for k, null in enumerate(NULLS) if null.name not in UNTIGHT])
 def test_every_mechanism_is_near_its_claim(place: int) -> None:
     """Against four tenths of its epsilon each of them is refuted: the audits would see a violation."""

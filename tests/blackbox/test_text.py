@@ -69,6 +69,7 @@ FORMS = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("form", FORMS)
 def test_numbers_are_found_in_whatever_holds_them(form: str) -> None:
     """A quarter of the noise is refuted and the right noise is not, with the number in text or objects."""

@@ -97,6 +97,7 @@ NULLS = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", NULLS)
 def test_no_false_refutation(name: str) -> None:
     """A correct mechanism at its exact epsilon, stopped at the worst time: false refutations stay

@@ -182,6 +182,7 @@ def test_an_error_on_every_call_names_both_inputs() -> None:
         check(fails, ONE, neighbours=UNITS)
 
 
+@pytest.mark.slow
 def test_a_correct_mechanism_that_answers_by_messages_is_seldom_refuted() -> None:
     """Randomised response at exactly the claim, answered by messages: 40 checks at error level 0.05; more
     than 12 refutations have probability below 1e-6 for a correct check.

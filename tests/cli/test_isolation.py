@@ -157,6 +157,7 @@ def test_a_row_that_spoils_its_process_costs_itself_alone(tmp_path: Path, before
     assert "exit code 1" in by_id(report)["closes"]["reasons"][0]
 
 
+@pytest.mark.sample(1)
 @KINDS
 def test_nobody_waits_for_what_a_row_left_behind(tmp_path: Path, before: str) -> None:
     """Children of a row end with it, and one that cannot be reached delays nothing."""

@@ -138,6 +138,7 @@ print(json.dumps([tool_hash(), {suite.label: Sources().hash_of(suite) for suite 
 """
 
 
+@pytest.mark.slow
 def test_a_wheel_runs_the_papers_as_the_tree_does(built: dict[str, dict[str, bytes]], tmp_path: Path) -> None:
     """The hashes of the tool and of all suites are the same, and a row comes out as it should."""
     for name, data in built["tree"].items():

@@ -337,6 +337,7 @@ WAYS = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 def test_changed_data_run_their_row_again(tmp_path: Path, way: str) -> None:
     """The row that read the data runs again once they have changed, and only then; the other one is kept."""

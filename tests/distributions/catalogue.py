@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,10 +11,12 @@ from typing import Any
 
 import mpmath as mp
 
+from dpaudit.core.errors import NotTractableError
 from dpaudit.distributions import (
     Bernoulli,
     Binomial,
     Categorical,
+    Cauchy,
     DiscreteGaussian,
     DiscreteLaplace,
     Exponential,
@@ -23,6 +26,7 @@ from dpaudit.distributions import (
     Polya,
     RandomisedResponse,
     Skellam,
+    Student,
 )
 from dpaudit.distributions.scalar import ScalarDistribution
 from dpaudit.kernel.ball import lower_exact, upper_exact
@@ -42,6 +46,15 @@ class Case:
     @property
     def integer(self) -> bool:
         return self.distribution.support.integer
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation, or the distance between the quartiles if there is none."""
+        try:
+            return math.sqrt(self.distribution.variance())
+        except NotTractableError:
+            low, high = self.distribution.ppf([0.25, 0.75])
+            return float(high - low)
 
 
 def real(x: Fraction | int | str) -> Any:
@@ -65,6 +78,15 @@ def _exponential(b: str) -> Callable[[Fraction], Any]:
 def _gumbel(b: str) -> Callable[[Fraction], Any]:
     # the derivative of exp(-exp(-x/b)), written as cdf times rate
     return lambda x: mp.exp(-mp.exp(-real(x) / real(b))) * mp.exp(-real(x) / real(b)) / real(b)
+
+
+def _student(df: str, b: str) -> Callable[[Fraction], Any]:
+    # normalised by the beta function, not by the gamma function
+    v = real(df)
+    return lambda x: (
+        (1 + (real(x) / real(b)) ** 2 / v) ** (-(v + 1) / 2)
+        / (mp.sqrt(v) * mp.beta(mp.mpf(1) / 2, v / 2) * real(b))
+    )
 
 
 def _discrete_laplace(s: str) -> Callable[[Fraction], Any]:
@@ -130,6 +152,9 @@ CASES: tuple[Case, ...] = (
     Case(Gaussian(variance="1/3"), _gaussian("1/3"), (0, 0.125, -1, 15.5)),
     Case(Exponential(scale="1/3"), _exponential("1/3"), (0, 0.25, 3, 200)),
     Case(Gumbel(scale=2), _gumbel("2"), (0, -4.5, 1.25, 30, 1300)),
+    Case(Cauchy(scale="3/2"), _student("1", "3/2"), (0, -1.5, 0.125, 40, -1e9)),
+    Case(Student(df="5/2", scale=2), _student("5/2", "2"), (0, 1.5, -3.25, 500, 1e7)),
+    Case(Student(df=30), _student("30", "1"), (0, -0.5, 4.5, 200)),
     Case(DiscreteLaplace(scale="3/2"), _discrete_laplace("3/2"), (0, 1, -2, 7, -1000)),
     Case(DiscreteLaplace(scale=20), _discrete_laplace("20"), (0, 1, -25, 13000)),
     Case(DiscreteGaussian(sigma2="1/5"), _discrete_gaussian("1/5"), (0, 1, -3, 16)),

@@ -94,12 +94,12 @@ def test_log_concavity_flag_is_what_the_numbers_say(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CONTINUOUS_CASES, ids=name)
 def test_densities_are_log_concave(case: Case) -> None:
-    """If the flag is set, second differences of the log-density are not positive on a grid."""
-    sd = math.sqrt(case.distribution.variance())
+    """The flag is set if and only if no second difference of the log-density is positive on a grid."""
+    sd = case.spread
     start = 0.0 if case.distribution.support.lower is not None else -6 * sd
     y = case.distribution.logp(np.linspace(start, 6 * sd, 501))
-    assert case.distribution.log_concave.holds
-    assert np.all(np.diff(y, 2) <= 1e-12)
+    assert case.distribution.log_concave.reason
+    assert bool(np.all(np.diff(y, 2) <= 1e-12)) is case.distribution.log_concave.holds
 
 
 @pytest.mark.parametrize("shape", ["1/10", "99/100", "1", "101/100", "7"])
@@ -196,6 +196,11 @@ def test_tiny_tails_are_proved_not_guessed() -> None:
 def test_moments_match_the_density(case: Case) -> None:
     """mean and variance equal sums (or trapezoid sums) of the float density."""
     distribution = case.distribution
+    if not case.integer and not distribution.log_concave.holds:  # the tails are heavy
+        for moment in (distribution.mean, distribution.variance):
+            with pytest.raises(NotTractableError):
+                moment()
+        return
     centre, spread = distribution.mean(), math.sqrt(distribution.variance())
     if case.integer:
         x = np.arange(
@@ -230,6 +235,7 @@ def test_nan_and_text_are_refused_as_outcomes(case: Case) -> None:
 
 ONE_PARAMETER: list[tuple[Any, str]] = [
     (distributions.Laplace, "scale"),
+    (distributions.Cauchy, "scale"),
     (distributions.Exponential, "scale"),
     (distributions.Gumbel, "scale"),
     (distributions.Gaussian, "sigma"),

@@ -17,6 +17,7 @@ def test_a_wrong_call_and_no_page_at_all_are_not_accepted() -> None:
     assert not check({})[0]
 
 
+@pytest.mark.slow
 def test_a_right_call_is_accepted_and_there_are_pages() -> None:
     """The same call with a word that adjacency knows."""
     assert check({"right": "import dpaudit\n\ndpaudit.PureDP(epsilon=1, adjacency='add-remove')\n"})[0]

@@ -69,6 +69,7 @@ def rows() -> list[Row]:
     return suite.rows
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.id)
 def test_every_row_has_the_expected_verdict(row: Row) -> None:
     """Each row, and each of its cells, decides as its author expects, in the quick profile, and says what it

@@ -18,7 +18,7 @@ from audits.distributed_mab import (
     lost_messages,
     returning_programs,
 )
-from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, protocol_audit
+from audits.distributed_mab.protocol_runs import protocol_audit
 from audits.distributed_mab.rows import divergence_protocols
 from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.coins import force, record, replay
@@ -348,8 +348,6 @@ def test_faults_of_a_followed_program_are_named(fault: str) -> None:
         map(chosen.sheet, batch_lengths(30)),
         reward_pairs(horizon=30, rounds=(0,), backgrounds={"zeros": (0.0, 0.0)}),
         HISTORIES,
-        unentered={**PUBLIC_CHOICES, "strategy.run": "short", "_Journal.note": "short"}
-        | {"test_faults_of_a_followed_program_are_named.faulty": "one fault at a time"},
     )
     noticed = found.unmet()
     assert bool(noticed) == (fault != "nothing")

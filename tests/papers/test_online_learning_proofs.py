@@ -50,6 +50,7 @@ def test_the_program_is_proved(name: str) -> None:
     assert (found.verdict, found.bound) == ("verified", 1), found.reason
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_program_is_not_proved(name: str) -> None:
     """Less noise, or a sum that is released twice, has a bound above the claim."""

@@ -82,6 +82,7 @@ def hidden_exact(coins: Coins, batch: Any) -> Any:
 RIGHT = messages(variance=100)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "release", [raw_first(RIGHT), exact, one_noise_for_all, longer(RIGHT), hidden_exact, messages(variance=1)]
 )
@@ -169,6 +170,7 @@ def test_the_capped_program_is_proved() -> None:
     assert found.verdict == "verified"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "change",
     [

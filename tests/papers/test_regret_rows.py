@@ -76,6 +76,7 @@ def judged(row: Row, *, profile: Any = "quick", claim: Any = None) -> dict[str, 
     return finding_of(claim or row.claim, outcome, alpha=ALPHA)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("row_id", ROWS)
 def test_every_row_comes_out_as_expected(row_id: str) -> None:
     """Quick profile: the expected verdict, readable plots, and a docstring for ``dpaudit explain``."""
@@ -404,6 +405,7 @@ def test_an_unknown_figure_is_refused(capsys: pytest.CaptureFixture[str], tmp_pa
 
 
 @pytest.mark.slow
+@pytest.mark.hours
 @pytest.mark.timeout(0)
 @pytest.mark.parametrize("row_id", [row_id for row_id in ROWS if row_id.startswith("HHM-E")])
 def test_the_experiments_at_the_paper_s_horizon(row_id: str, request: pytest.FixtureRequest) -> None:

@@ -10,7 +10,9 @@ from dpaudit.core.suite import Run
 ROWS = {row.id: row for row in suite.rows}
 
 
-@pytest.mark.parametrize("name", ["HHM-DPSE", "HHM-T5P/repaired", "HHM-T6/repaired"])
+@pytest.mark.parametrize(
+    "name", ["HHM-DPSE", pytest.param("HHM-T5P/repaired", marks=pytest.mark.slow), "HHM-T6/repaired"]
+)
 def test_a_program_row_says_the_same_the_second_time(name: str) -> None:
     """What the first run left in the process (cached distributions, for one) changes neither unmet conditions
     nor notes."""

@@ -55,6 +55,7 @@ def test_the_page_lists_what_its_command_selects(paper: str) -> None:
         assert f"**{row.expect}" in listed[key], key
 
 
+@pytest.mark.slow
 def test_the_lines_on_generalized_linear_bandits_come_out_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -239,6 +239,7 @@ ENDS = {
 }
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("end", ENDS.values(), ids=ENDS)
 def test_a_mechanism_cannot_end_the_session_green(tmp_path: Path, end: str) -> None:
     """Whatever ends the process or the test early, the exit code is not 0, and the test after it fails."""
@@ -280,6 +281,7 @@ def test_forks_and_hooks_end_as_ever(tmp_path: Path) -> None:
 WORKERS = ((), ("-p", "xdist.plugin", "-n2"))
 
 
+@pytest.mark.sample(1, each=("patterns", "more"))
 @pytest.mark.parametrize("workers", WORKERS, ids=["one process", "two workers"])
 @pytest.mark.parametrize(
     ("patterns", "more"),

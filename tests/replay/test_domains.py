@@ -11,14 +11,14 @@ import pytest
 from dpaudit.core.claims import Adjacency, Unit
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.replay.domains import Interval, Values, more_pairs, require_neighbours
+from dpaudit.replay.domains import Interval, Values, require_neighbours
 from tests.errors import raises
 
 ONE = Neighbours("mine", np.array([0.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0]))
 
 
 def pairs(domain: Any, adjacency: Adjacency = Adjacency.REPLACE_ONE, *, of: Any = (ONE,)) -> list[Neighbours]:
-    return more_pairs(of, adjacency, domain, np.random.default_rng(0), most=20).pairs
+    return list(domain.beside(of, adjacency, np.random.default_rng(0), most=20).pairs)
 
 
 @pytest.mark.parametrize("domain", [Interval(0, 1), Interval(-2, 5), Interval(None, None), Values(0, 1, 3)])
@@ -37,14 +37,6 @@ def test_corners_cover_the_ends_and_the_last_record() -> None:
     ends = {(place, float(pair.right[place])) for pair in found for place in (0, 2)}
     assert {(0, 2.0), (2, 2.0), (0, 0.0), (2, 0.0)} <= ends
     assert any(np.abs(pair.left).max() >= 100 for pair in pairs(Interval(None, None)))
-
-
-def test_without_a_domain_the_authors_change_goes_elsewhere() -> None:
-    """The same change of the middle and of the last record, and nothing that is there already."""
-    found = pairs(None)
-    assert [pair.right.tolist() for pair in found] == [[0, 0, 1], [0, 1, 0]]
-    moved = [Neighbours("other", pair.left, pair.right) for pair in found]
-    assert pairs(None, of=[ONE, *moved]) == []
 
 
 WRONG = {

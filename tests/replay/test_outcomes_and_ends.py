@@ -24,12 +24,12 @@ from dpaudit.core.suite import Run
 from dpaudit.core.verdicts import VerdictKind, judge
 from dpaudit.distributions import Bernoulli, Categorical, Gaussian, Laplace
 from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.coverage import Watch
 from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.domains import ListedPairs
 from dpaudit.replay.enumeration import enumerated
 from dpaudit.replay.privacy import privacy_outcome, short_outcome
 from dpaudit.replay.replay_plan import gather
+from dpaudit.replay.watch import Watch
 from tests.errors import raises
 
 ONE = DataSets(records=1, values=(0, 1))

@@ -16,8 +16,8 @@ from dpaudit.core.suite import Run
 from dpaudit.core.verdicts import VerdictKind, judge
 from dpaudit.distributions import Laplace
 from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.domains import Interval
-from dpaudit.replay.positions import MOST, everywhere, range_in_words
+from dpaudit.replay.domains import Interval, ListedPairs
+from dpaudit.replay.positions import MOST, everywhere
 from dpaudit.replay.privacy import privacy_outcome
 from dpaudit.replay.search import corners
 
@@ -87,22 +87,20 @@ def test_a_narrow_window_of_one_site_is_hit() -> None:
     assert verdict(window, domain=Interval(0, 1)) is not VerdictKind.CONSISTENT
 
 
-def test_positions_are_counted_and_spread() -> None:
+def test_positions_are_spread() -> None:
     """All of a short list, 64 of a long one; add-or-remove leaves out each record; texts have none."""
     pair = Neighbours("first", [0.0] * 5, [1.0] + [0.0] * 4)
-    found = everywhere([pair], Adjacency.REPLACE_ONE, None)
-    assert [np.flatnonzero(np.array(p.left) != np.array(p.right)).tolist() for p in found.pairs] == [
+    found = everywhere([pair], Adjacency.REPLACE_ONE, ListedPairs())
+    assert [np.flatnonzero(np.array(p.left) != np.array(p.right)).tolist() for p in found] == [
         [1],
         [2],
         [3],
         [4],
     ]
-    assert str(found) == "5 of 5 positions"
     long = Neighbours("first", np.zeros(1000), np.eye(1000)[0])
-    assert len(everywhere([long], Adjacency.REPLACE_ONE, None).pairs) == MOST
+    assert len(everywhere([long], Adjacency.REPLACE_ONE, ListedPairs())) == MOST
     more = Neighbours("one more", [1.0, 2.0], [1.0, 2.0, 3.0])
-    lengths = [(len(p.left), len(p.right)) for p in everywhere([more], Adjacency.ADD_REMOVE, None).pairs]
+    lengths = [(len(p.left), len(p.right)) for p in everywhere([more], Adjacency.ADD_REMOVE, ListedPairs())]
     assert lengths == [(2, 3), (2, 3)]
     words = Neighbours("words", ["a"], ["b"])
-    assert everywhere([words], Adjacency.REPLACE_ONE, None).pairs == ()
-    assert range_in_words([pair, words]) == "0 to 1"
+    assert everywhere([words], Adjacency.REPLACE_ONE, ListedPairs()) == []

@@ -1,4 +1,4 @@
-"""Rows on programs: the black-box cross-check, the assumptions of certificates, and other notions."""
+"""Rows on programs: contradictions, the assumptions of certificates, and other notions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from dpaudit.kernel.kernel_t0 import HIGHER, Guarantee
 from dpaudit.kernel.t2.rules import T2
 from dpaudit.replay import privacy
 from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.replay.blackbox_crosscheck import crosscheck
 from dpaudit.replay.domains import Values
 from dpaudit.replay.privacy import privacy_outcome
 from dpaudit.suite import privacy as privacy_row
@@ -37,22 +36,6 @@ PAIRS = [Neighbours("0 to 1", np.array([0.0]), np.array([1.0]))]
 
 def sum_with(noise: Any) -> Any:
     return lambda coins, data: float(coins.release(float(data.sum()), noise, site="sum"))
-
-
-def test_a_conflict_with_the_black_box_is_a_broken_harness() -> None:
-    """Too little noise for the claim raises a contradiction, and enough noise passes."""
-    with raises(BrokenHarnessError, code="E-CONTRADICTION"):
-        crosscheck(sum_with(Laplace(scale="1/10")), PureDP(epsilon=1), PAIRS, seed=0)
-    assert "no violation found" in crosscheck(sum_with(Laplace(scale=1)), PureDP(epsilon=1), PAIRS, seed=0)
-
-
-def test_the_crosscheck_comes_before_verified(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a row that would be verified runs the cross-check."""
-    asked: list[Any] = []
-    monkeypatch.setattr(privacy, "crosscheck", lambda *args, **options: asked.append(args) or "looked")
-    assert "looked" in privacy_outcome(RIGHT["a_sum"].audit(), RUN).notes
-    privacy_outcome(BROKEN["gumbel_noise"].audit(), RUN)
-    assert len(asked) == 1
 
 
 def test_a_witness_above_a_certificate_without_a_reason_is_a_broken_harness(

@@ -13,8 +13,8 @@ from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.views import NOBODY
 from dpaudit.distributions import AboveThreshold, Bernoulli, Categorical, DiscreteLaplace, Laplace
 from dpaudit.replay import quantiles
-from dpaudit.replay.coverage import Watch
 from dpaudit.replay.quantiles import quantile_histories
+from dpaudit.replay.watch import Watch
 
 PAIR = Neighbours("0 to 1", np.array([0.0]), np.array([1.0]))
 NOISE = Laplace(scale=1)

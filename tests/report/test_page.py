@@ -667,17 +667,6 @@ def test_what_no_refuted_cell_stands_under_says_nothing() -> None:
     assert parse(render_html(controls)).find("span", "badge under") == []
 
 
-def test_excused_lines_are_folded() -> None:
-    """Notes on lines that no replay ran are folded, and other notes are not."""
-    excused = "not every line of play was run: a public parameter"
-    report = _with_refuted_cell(notes=["a note", excused])
-    (claim,) = parse(render_html(report)).find("details", "claim")
-    (fold,) = claim.find("details", "more unentered")
-    assert [item.words() for item in fold.find("li")] == [excused]
-    assert "a note" in [item.words() for item in claim.find("li")]
-    assert "open" not in fold.attributes
-
-
 def test_one_sign_for_at_most() -> None:
     """``<=`` between spaces is shown as one sign in titles and claims only."""
     report = _with_refuted_cell(title="a <= b <=c", notes=["x <= y"])

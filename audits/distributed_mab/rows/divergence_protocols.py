@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE, concentrated_bound
-from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, bits
+from audits.distributed_mab.protocol_runs import bits
 from audits.distributed_mab.renyi_privacy import theorem_2_final
 from dpaudit.certify.witnesses.divergence import divergence_witness
 from dpaudit.core.claims import Ordering, RenyiDP, ZeroConcentratedDP
@@ -61,7 +61,6 @@ def surveyed(name: str, epsilon: Fraction, horizon: int, s: int) -> Survey:
             backgrounds={"all rewards 0": (0.0, 0.0)},
         ),
         HISTORIES,
-        unentered=PUBLIC_CHOICES,
     )
 
 

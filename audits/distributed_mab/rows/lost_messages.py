@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 from audits.distributed_mab.lost_messages import oversized, unfinished_batches
-from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES, bits
+from audits.distributed_mab.protocol_runs import bits
 from dpaudit.certify.build import Proof, polya_noise, post_processing
 from dpaudit.certify.sites import Site
 from dpaudit.core.claims import Ordering, PureDP
@@ -99,12 +99,6 @@ def _audit(
         sites=[Site(site, total=EPSILON)],
         proof=in_parallel(parts),
         samples=1,
-        unentered={
-            **PUBLIC_CHOICES,
-            "oversized.sheet (raise)": "asserts that Theorem 1's shares are its shares: a public parameter",
-            "strategy.run": "the last arm, which no run as short as this one reaches (CZ23-T1P)",
-            "_Journal.note": "the last arm's runs, merged (CZ23-T1P, three arms)",
-        },
     )
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from fractions import Fraction
 
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE, concentrated_bound
-from audits.distributed_mab.protocol_runs import PUBLIC_CHOICES
 from audits.distributed_mab.returning_programs import (
     ASSUMPTION_2,
     BATCHES,
@@ -120,7 +119,6 @@ def concentrated_protocol(run: Run) -> Outcome:
         map(chosen.sheet, lengths),
         returning_pairs(),
         HISTORIES,
-        unentered=PUBLIC_CHOICES,
     )
     sheet = chosen.sheet(lengths[0])
     below = divergence_witness(

@@ -53,13 +53,6 @@ DATA = Records(data.Interval(-1, 1), size=USERS, width=2)
 DOMAIN = Declared(DATA, Adjacency.REPLACE_ONE)
 #: (ε, δ) of two calls, and of one.
 TWICE, ONCE = stated(2, "2/5", domain=DATA.words), stated(2, "4/25", domain=DATA.words)
-UNENTERED = {
-    "ShuffledGradientDescent.__call__ (raise)": "rejects data of another shape, which no neighbour here has",
-    "release (branch)": "whether a grid is declared, a public parameter",
-    "release": "data on a declared grid, of which none is declared",
-    "VectorSheet.scale (branch)": "how entries are scaled, a public parameter",
-    "_checked (raise)": "rejects entries outside [-1, 1], where no clipped gradient lies",
-}
 
 
 def logistic(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -114,7 +107,6 @@ def audit(program: Any) -> PrivacyAudit:
         neighbours=pairs,
         sites=[site],
         samples=1,
-        unentered=UNENTERED,
         proof=accounted([site], declared="a user sends in each of the two calls", grid=GRID),
     )
 

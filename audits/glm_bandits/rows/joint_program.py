@@ -51,17 +51,6 @@ USERS = Records(Reals(-1, 1), width=2, size=3)
 #: Two nodes, and a call of one optimiser: 4/2^14 + 1/4 squared.
 CLAIM = GaussianDP(mu="501/1000", view=EVERYBODY_ELSE, domain=str(ARMS))
 SITES = [Site("node", mechanism=TREES, touches=NODES), Site("theta_o", mechanism=STEP)]
-UNENTERED = {
-    "JointGlmProtocol.__call__ (raise)": "rejects data of another shape, which no neighbour here has",
-    "JointGlmProtocol.__call__ (branch)": "how estimates are fitted, a public parameter",
-    "JointGlmProtocol.__call__": "how estimates are fitted, a public parameter",
-    "JointGlmProtocol._choose (branch)": "how estimates are fitted, a public parameter",
-    "JointGlmProtocol._choose": "how estimates are fitted, a public parameter",
-    "JointGlmProtocol._explore_fit (branch)": "a cap of no call, a public parameter",
-    "JointGlmProtocol._switch": "calls of θ_τ, of which the cap here allows none",
-    "JointGlmProtocol._switch (branch)": "calls of θ_τ, of which the cap here allows none",
-    "_below (branch)": "whether there is a cap, a public parameter",
-}
 
 
 def logistic(score: float) -> float:
@@ -118,7 +107,6 @@ def audit(program: Any) -> PrivacyAudit:
         neighbours=lambda run: pairs(),
         sites=SITES,
         samples=1,
-        unentered=UNENTERED,
         proof=billboard(whole, actions="the nodes, the estimates and the user's own arms"),
     )
 

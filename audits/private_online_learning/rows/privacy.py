@@ -14,7 +14,6 @@ from audits.private_online_learning.neighbours import (
     bandit_pairs,
     vector_pairs,
 )
-from audits.public_refusals import FULL_INFORMATION, GAME, TREE
 from dpaudit.certify.build import (
     accounted,
     compose_parallel,
@@ -60,7 +59,6 @@ def anytime_lazy_ucb() -> PrivacyAudit:
     every observation is inserted into one array, whose sum is released once when it is full, with
     Laplace(1/epsilon) noise
     """
-    clear = "a lead within rounding error of 0: how many rounds are played in one step, from released values"
     return PrivacyAudit(
         claim=_claim(LAZY_PULLS),
         domain=REWARDS,
@@ -68,12 +66,6 @@ def anytime_lazy_ucb() -> PrivacyAudit:
         neighbours=lambda run: bandit_pairs(horizon=40, rounds=(0, 1, 2, 7, 33)),
         sites=[ARRAY],
         histories=BANDIT_HISTORIES,
-        unentered={
-            **GAME,
-            "last_clear": clear,
-            "Standings.leader": "indices equal by rounding only: which arm is pulled, from released values",
-            "Standings._leads_its_size": clear,
-        },
     )
 
 
@@ -158,7 +150,6 @@ def hybrid(reading: str, variant: HybridVariant) -> PrivacyAudit:
         histories=BANDIT_HISTORIES,
         proof=accounted([array, tree], declared=f"{because}; the most expensive tree has r = 1"),
         more=None if wider else lambda run: [decision_witness(EPSILON, variant=variant)],
-        unentered={**GAME, **TREE, "HybridCounter.add": "another variant's branch: a public parameter"},
     )
 
 
@@ -204,7 +195,6 @@ def follow_the_noisy_leader(variant: RnmVariant) -> PrivacyAudit:
         neighbours=lambda run: [pair for k in (2, 5) for pair in vector_pairs(n_actions=k, epochs=10)],
         sites=[Site("leader", total=EPSILON)],
         searched=(7, 2),
-        unentered={**GAME, **FULL_INFORMATION},
         proof=compose_parallel(
             [report_noisy_max(sensitivity=1, scale=scale, range="general")], by="position"
         ),
@@ -226,7 +216,6 @@ def naive(n_actions: int) -> PrivacyAudit:
         neighbours=lambda run: vector_pairs(n_actions=n_actions, epochs=6),
         sites=[Site("sums", total=EPSILON)],
         proof=compose_parallel([sums], by="position"),
-        unentered={**GAME, **FULL_INFORMATION},
     )
 
 
@@ -242,5 +231,4 @@ def dp_se() -> PrivacyAudit:
         program=successive_elimination.program(epsilon=EPSILON, failure_probability="1/2"),
         neighbours=lambda run: bandit_pairs(horizon=3000, rounds=(0, 500, 1200)),
         sites=[ARRAY],
-        unentered=GAME,
     )

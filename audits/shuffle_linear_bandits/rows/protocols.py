@@ -42,7 +42,6 @@ from dpaudit.reference.algorithms.contextual.batch_counters import (
     tree_of_batches,
 )
 from dpaudit.reference.algorithms.contextual.protocol_instances import (
-    REFUSALS,
     declared_users,
     grid_pairs,
     on_the_grid,
@@ -63,12 +62,6 @@ from dpaudit.suite import full, over, privacy
 __all__ = ["rows"]
 
 rows = Group("Whole protocols, run as programs")
-
-#: More code that no history can reach if every round is a batch.
-SINGLE_ROUNDS = {
-    "BatchedLinUCB.__call__ (branch)": "a batch of one is full",
-    "psum_nodes (raise)": "a prefix has at least one leaf",
-}
 
 
 def largest_epsilon(batch: int, delta: Fraction) -> Fraction:
@@ -308,4 +301,4 @@ def several_rounds(epsilon: Fraction, delta: Fraction) -> PrivacyAudit:
         schedule=lambda users: [0, 0, 1],
         proof=billboard(nodes, actions="the prefix sums and the users' own contexts"),
     )
-    return replace(audit, sites=sites, because="a user is in two rounds", unentered=REFUSALS | SINGLE_ROUNDS)
+    return replace(audit, sites=sites, because="a user is in two rounds")

@@ -16,10 +16,12 @@ from contextlib import suppress
 from time import monotonic
 from typing import Any
 
-__all__ = ["CAN_FORK_ITSELF", "OwnFork", "read_pickled"]
+__all__ = ["OwnFork", "can_fork_itself", "read_pickled"]
 
-#: Whether this system can fork.
-CAN_FORK_ITSELF = hasattr(os, "fork")
+
+def can_fork_itself() -> bool:
+    """Return whether this system can fork."""
+    return hasattr(os, "fork")
 
 
 def read_pickled(pipe: int, deadline: float) -> Any:

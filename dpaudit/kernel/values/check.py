@@ -5,7 +5,8 @@
 The record has ``nodes``, the steps of the program over private data, ``draws``, the distributions of its
 noise, and ``releases``. It also has ``tree``, the complete tree of its public decisions and hidden
 comparisons, with ``cells`` as ``program_t0`` reads them. If the program opens channels, ``channels`` holds
-their parameters. No bound is read from the record: every step is derived again.
+their parameters. If it repeats a block a random number of times, ``repetitions`` holds the stopping laws. No
+bound is read from the record: every step is derived again.
 
 Statement. For all declared data, all neighbours and all outcomes, the joint distribution of everything in the
 view that is released, revealed, returned or yielded satisfies the derived bound.
@@ -15,7 +16,8 @@ of cost c changes the density of its outcome by at most e^c (or is c-zCDP), so c
 (adaptive composition). A record that does not affect a release adds nothing to it (parallel composition).
 Hidden noise is shifted within its cell (``program_t0``), for all changes of its symbols within the derived
 boxes. Its cost is added to the other costs. Hidden Gaussian noise has a delta instead of a cost
-(``hidden_gaussian``). ``exact_cells`` has exact probabilities for programs on integers.
+(``hidden_gaussian``). ``repetitions`` bounds the best of a random number of runs, and ``exact_cells`` has
+exact probabilities for programs on integers.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -37,8 +39,9 @@ from dpaudit.kernel.values.exact_cells import ExactCase, exact_case
 from dpaudit.kernel.values.hidden_gaussian import GaussianTree, Loss, has_gaussian, losses_of
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 from dpaudit.kernel.values.polynomials import Poly, product_of
-from dpaudit.kernel.values.private_scale import charged_tests
-from dpaudit.kernel.values.releases import Drawn, cost_of, drawn_of, failure_part, most_expensive
+from dpaudit.kernel.values.release_after_test import require_passed, smallest_threshold
+from dpaudit.kernel.values.releases import Drawn, Part, cost_of, drawn_of, failure_part, most_expensive
+from dpaudit.kernel.values.repetitions import blocks_of, repeated_cost
 from dpaudit.kernel.values.steps import derive
 from dpaudit.kernel.values.views import read_view
 
@@ -49,6 +52,7 @@ __all__ = [
     "boxes_of",
     "check",
     "concluded",
+    "cost_of_runs",
     "main",
     "path_costs",
     "read_extent",
@@ -57,7 +61,6 @@ __all__ = [
 
 PARTS = {"proof", "data", "adjacency", "view", "nodes", "draws", "releases", "tree", "cells"}
 MAX_NODES = 200_000
-PASSED = re.compile(r"passed (\d{1,9}) (\d+(?:/\d+)?)", re.ASCII)
 EVENT = re.compile(r"(draw|hidden|release|channel|ask) (\d{1,9})(?: (\d{1,9}))?", re.ASCII)
 HUGE = re.compile(r"\s*[-+]?[\d_.]*[eE][-+]?[\d_]{4,}\s*", re.ASCII)
 #: The laws of releases whose randomness is not a recorded draw.
@@ -196,29 +199,92 @@ def boxes_of(
     return tuple(boxes)
 
 
-def _steps_of(events: Sequence[Any]) -> Iterator[re.Match[str]]:
-    """Yield the draws, releases and queries among the shown texts of a path."""
-    for event in events:
+def _steps_of(
+    events: Sequence[Any], places: Sequence[int | None] | None = None
+) -> Iterator[tuple[re.Match[str], int | None]]:
+    """Yield the draws, releases and queries among the shown texts of a path, with their ``places``."""
+    for event, place in zip(events, places or [None] * len(events), strict=True):
         found = EVENT.fullmatch(event[1]) if event[0] == "show" else None
         if found is not None:
-            yield found
+            yield found, place
 
 
-def path_costs(s: Setting, infos: Sequence[Info], events: Sequence[Any], tables: Any) -> list[Cost]:
+@dataclass
+class _Used:
+    """What a path uses: its draws and releases, each with the number of its repeated block or None."""
+
+    draws: list[Drawn] = field(default_factory=list)
+    drawn_in: list[int | None] = field(default_factory=list)
+    sessions: list[tuple[Any, list[int]]] = field(default_factory=list)
+    releases: list[tuple[dict[str, Any], int | None]] = field(default_factory=list)
+    hidden: set[tuple[int, int]] = field(default_factory=set)
+
+    def inside(self, block: int | None) -> list[dict[str, Any]]:
+        """Return the releases of a block, or for None those outside of all blocks."""
+        return [release for release, place in self.releases if place == block]
+
+
+def path_costs(
+    s: Setting, infos: Sequence[Info], events: Sequence[Any], tables: Any, run: Fraction | None = None
+) -> list[Cost]:
     """Return the costs of the releases and sessions of a path.
 
-    Each entry of each draw is used once, or is hidden. All queries of a session are charged together.
+    Each entry of each draw is used once, or is hidden. All queries of a session are charged together. ``run``
+    is the cost of one run of a repeated block, which is the largest on this path if it is None.
     """
-    draws: list[Drawn] = []
-    sessions: list[tuple[Any, list[int]]] = []
-    releases: list[dict[str, Any]] = []
-    hidden: set[tuple[int, int]] = set()
-    for found in _steps_of(events):
+    used, laws = _used(s, events, tables)
+    parts = [session_part(s, infos, channel, asked) for channel, asked in used.sessions]
+    failures = _failures(s, infos, events, tables, used)
+    found = most_expensive(s, [*cost_of(s, infos, used.inside(None), used.draws), *failures, *parts])
+    if not laws:
+        return found
+    one = run if run is not None else cost_of_runs(s, infos, [events], tables)
+    more = sum((repeated_cost(tables["repetitions"][law], one) for law in laws), Fraction(0))
+    return [cost._replace(epsilon=cost.epsilon + more) for cost in found]
+
+
+def _failures(
+    s: Setting, infos: Sequence[Info], events: Sequence[Any], tables: Any, used: _Used
+) -> list[Part]:
+    """Return the parts of the tests of a path that may pass by mistake, also of those that do not pass."""
+    require_passed(s, events, tables["releases"])
+    found = []
+    for release, block in used.releases:
+        above = smallest_threshold(release, tables["releases"])
+        if above is not None:
+            need(block is None, "a test inside of a repeated block is not supported")
+            found.append(failure_part(infos, release, above, used.draws, s))
+    return found
+
+
+def cost_of_runs(s: Setting, infos: Sequence[Info], paths: Sequence[Sequence[Any]], tables: Any) -> Fraction:
+    """Return the largest cost of one run of a repeated block, over the events of all paths."""
+    largest = Fraction(0)
+    for events in paths:
+        used, laws = _used(s, events, tables)
+        for block in range(len(laws)):
+            for cost in most_expensive(s, cost_of(s, infos, used.inside(block), used.draws)):
+                need(
+                    not cost.rho and not cost.special,
+                    "a loop with a random number of runs requires noise with a pure bound in each run (use"
+                    " Laplace noise or randomised response)",
+                )
+                largest = max(largest, cost.epsilon)
+    return largest
+
+
+def _used(s: Setting, events: Sequence[Any], tables: Any) -> tuple[_Used, list[int]]:
+    """Return what a path uses, and the laws of its repeated blocks."""
+    places, laws = blocks_of(events)
+    used = _Used()
+    draws, sessions, releases, hidden = used.draws, used.sessions, used.releases, used.hidden
+    for found, block in _steps_of(events, places):
         kind, number, second = found.group(1), int(found.group(2)), found.group(3)
         if kind == "draw":
             need(second is not None and number == len(draws), "the draws of a path must be numbered in order")
             distribution, scale, shape = tables["draws"][int(second or 0)]
             draws.append(drawn_of(s, distribution, scale, tuple(read_extent(n) for n in shape)))
+            used.drawn_in.append(block)
         elif kind == "hidden":
             need(second is not None and number < len(draws), "a hidden draw must be made before it is used")
             place = int(second or 0)
@@ -236,29 +302,13 @@ def path_costs(s: Setting, infos: Sequence[Info], events: Sequence[Any], tables:
             need(second is not None and number < len(sessions), "a query requires an open session")
             sessions[number][1].append(int(second or 0))
         else:
-            releases.append(tables["releases"][number])
-    _require_once(releases, hidden, draws)
-    _require_passed(events, releases, tables["releases"])
-    tests = [pair for pair in charged_tests(tables["releases"]) if pair[0] in releases]
-    failures = [failure_part(infos, test, above, draws, s) for test, above in tests]
-    parts = [session_part(s, infos, channel, asked) for channel, asked in sessions]
-    return most_expensive(s, [*cost_of(s, infos, releases, draws), *failures, *parts])
-
-
-def _require_passed(events: Sequence[Any], releases: Sequence[dict[str, Any]], table: Sequence[Any]) -> None:
-    """Require that each release after a test comes after the test, and after its outcome passed a number."""
-    made: list[dict[str, Any]] = []
-    passed: list[dict[str, Any]] = []
-    for event in (one for one in events if one[0] == "show"):
-        found, outcome = EVENT.fullmatch(event[1]), PASSED.fullmatch(event[1])
-        if outcome is not None:
-            test = table[int(outcome.group(1))]
-            need(test in made, "a test must be made before its outcome passes a number")
-            passed.append({"test": test, "above": outcome.group(2)})
-        if found is not None and found.group(1) == "release":
-            made.append(table[int(found.group(2))])
-            given = made[-1].get("given")
-            need(given is None or given in passed, "a release after a test requires that the test passed")
+            releases.append((tables["releases"][number], block))
+    _require_once([release for release, _ in releases], hidden, draws)
+    for release, where in releases:
+        own = release.get("draw") is None or used.drawn_in[release["draw"]] == where
+        need(own, "noise is used both inside and outside of a repeated block")
+        need(where is None or release["law"] != "reveal", "a repeated block reveals a private value")
+    return used, laws
 
 
 def _require_once(
@@ -318,8 +368,11 @@ def _require_small(certificate: Any) -> None:
 def _check(certificate: Any) -> Checked:
     _require_small(certificate)
     need(certificate.get("proof") == PROOF, f"the certificate must be of the kind {PROOF!r}")
-    parts = certificate.keys() - {"channels", "groups", "exact"}
-    need(parts == PARTS, f"a certificate must have the keys {sorted(PARTS)} (and channels, groups or exact)")
+    parts = certificate.keys() - {"channels", "repetitions", "groups", "exact"}
+    need(
+        parts == PARTS,
+        f"a certificate must have the keys {sorted(PARTS)} (and channels, repetitions, groups or exact)",
+    )
     require_declared(certificate["data"], certificate["adjacency"], certificate["nodes"])
     s = setting_of(certificate["data"], certificate["adjacency"], certificate["view"])
     infos = derived(s, certificate["nodes"])
@@ -339,7 +392,11 @@ def _check(certificate: Any) -> Checked:
             not cell.path.draws or not _reveals(cell.path, certificate),
             "hidden noise cannot be combined with private values that are revealed to others than the view",
         )
-    costs = [path_costs(s, infos, cell.path.events, certificate) for cell in cells]
+    run = None
+    if "repetitions" in certificate:
+        _require_open(paths, certificate)
+        run = cost_of_runs(s, infos, [path.events for path in paths], certificate)
+    costs = [path_costs(s, infos, cell.path.events, certificate, run) for cell in cells]
     if "exact" in certificate:
         need(
             certificate["exact"] is True and "groups" not in certificate, "exact must be true, without groups"
@@ -353,7 +410,10 @@ def _check(certificate: Any) -> Checked:
         found = _with_hidden_gaussian(tree, cells, costs, certificate.get("groups"), len(paths))
         return replace(found, gaussian=not discrete)
     need("groups" not in certificate, "only hidden Gaussian noise has groups of cells")
-    hidden = [tree.cost(cell) if _has_private(cell) else Fraction(0) for cell in cells]
+    hides = [_has_private(cell) for cell in cells]
+    fails = any(cost.delta for found in costs for cost in found)
+    need(not (fails and any(hides)), "hidden noise is not combined with bounds that fail with a probability")
+    hidden = [tree.cost(cell) if own else Fraction(0) for cell, own in zip(cells, hides, strict=True)]
     released = [cost for found in costs for cost in found]
     if any(hidden) and any(cost.rho or cost.special for cost in released):
         points = _beside_gaussian(released, cells, certificate["cells"], max(hidden))
@@ -364,7 +424,7 @@ def _check(certificate: Any) -> Checked:
             for cost in found
         ]
     found = concluded(points, len(paths), gaussian=not discrete)
-    return replace(found, adaptive=not any(cell.path.draws for cell in cells))
+    return replace(found, adaptive=run is None and not any(cell.path.draws for cell in cells))
 
 
 def concluded(costs: Sequence[Cost], paths: int, *, gaussian: bool = True) -> Checked:
@@ -384,8 +444,18 @@ def _reveals(path: Any, tables: Any) -> bool:
     """Return whether a path reveals a private value without noise."""
     return any(
         found.group(1) == "release" and tables["releases"][int(found.group(2))]["law"] == "reveal"
-        for found in _steps_of(path.events)
+        for found, _ in _steps_of(path.events)
     )
+
+
+def _require_open(paths: Sequence[Any], certificate: Any) -> None:
+    """Require that a program with repeated blocks hides nothing else (``repetitions``)."""
+    need("groups" not in certificate and "exact" not in certificate, "repeated blocks have no hidden noise")
+    need(all(len(cell["paths"]) == 1 for cell in certificate["cells"]), "each path must be its own cell")
+    for path in paths:
+        hides = path.draws or path.rows or path.forms or path.releases or path.finite
+        need(not hides, "repeated blocks cannot be combined with hidden noise")
+        need(not _reveals(path, certificate), "repeated blocks cannot be combined with revealed values")
 
 
 def _beside_gaussian(
@@ -451,7 +521,7 @@ def _require_hidden(path: Any, tables: Any) -> None:
     """Require that every hidden symbol is a draw of the path, with the same distribution and scale."""
     draws: list[Any] = []
     hidden: list[Any] = []
-    for found in _steps_of(path.events):
+    for found, _ in _steps_of(path.events):
         if found.group(1) == "draw":
             draws.append(tables["draws"][int(found.group(3))])
         if found.group(1) == "hidden":

@@ -1,35 +1,47 @@
 """Follow numbers computed from a sorted vector, and bound how they change when one record is replaced.
 
-Let x_(1) <= ... <= x_(n) be the entries of a vector with one entry per record in [low, high], in order. Write
-x_(0) for low and x_(n+1) for high. The fact ``order`` of a step holds the vector (``Sorted``) and for each
-entry a set of linear forms ``constant + sum a_j x_(j)``. The entry is the largest of them. The fact ``tests``
-holds for each entry a list of tests ``largest of the forms <= number`` (or ``<``). The entry is the number of
-tests that hold. Both facts are derived from the steps alone, next to the bounds of each step.
+Let x_(1) <= ... <= x_(n) be the entries of a vector with one entry per record in [low, high], in order.
+Write x_(0) for low and x_(n+1) for high. The fact ``order`` of a step holds the vector (``Sorted``) and for
+each entry a set of linear forms ``constant + sum a_j x_(j)``. The entry is the largest of them. The fact
+``tests`` holds for each entry a list of tests ``largest of the forms <= number`` (or ``<``). The entry is
+the number of tests that hold. Both facts are derived from the steps alone, next to the bounds of each step.
 
-**Interlacing.** If one record is replaced, x'_(j) <= x_(j+1) and x'_(j) >= x_(j-1).
+**Interlacing.** If one record is replaced, either x_(j) <= x'_(j) <= x_(j+1) for all j (the change is
+*up*), or x_(j-1) <= x'_(j) <= x_(j) for all j (the change is *down*).
 
-*Proof.* At least j + 1 entries of x are at most x_(j+1), and one of them at most is replaced. So at least j
-entries of x' are at most x_(j+1), hence x'_(j) is. For j = n it holds by x_(n+1) = high. The other bound is
-the same for -x. QED
+*Proof.* Let y be the other n - 1 entries, and let the entry a become a' >= a. No number of entries below a
+bound rises, so x'_(j) >= x_(j). One more entry cannot raise an order statistic, so x'_(j) <= y_(j), and
+y_(j) <= x_(j+1), because at least j + 1 entries of x, and so j of y, are at most x_(j+1). For j = n it
+holds by x_(n+1) = high. The change for a' < a is the same for -x. QED
 
-A *window* (i, j, c) with i < j and c >= 0 stands for the number c (x_(j) - x_(i)) >= 0. A constant k >= 0 is
-the window (0, n+1, k / (high - low)).
+A *window* (i, j, c) with i < j and c >= 0 stands for the number c (x_(j) - x_(i)) >= 0. A constant k >= 0
+is the window (0, n+1, k / (high - low)).
 
-**Growth.** Let F and G be maxima of windows. If each window (i, j, c) of F has a window (a, b, d) of G with
-a <= max(i - 1, 0), b >= min(j + 1, n + 1) and c <= r d, then F(x') <= r G(x) for all neighbours.
+**Growth.** Let F and G be maxima of windows. If for each window (i, j, c) of F, windows of G contain (i,
+min(j + 1, n + 1)) and (max(i - 1, 0), j), with coefficients d >= c / r, then F(x') <= r G(x) for all
+neighbours.
 
-*Proof.* By interlacing c (x'_(j) - x'_(i)) <= c (x_(j+1) - x_(i-1)) <= r d (x_(b) - x_(a)), with ends beyond
-0 and n+1 clipped, where low and high bound both sides. QED
+*Proof.* If the change is up, c (x'_(j) - x'_(i)) <= c (x_(j+1) - x_(i)) by interlacing, where low and high
+do not change. This is at most r d (x_(b) - x_(a)) for the window (a, b, d) of G. If it is down, the same
+holds with x_(j) - x_(i-1). QED
 
-**Sensitivity.** Let v = constant + sum a_j x_(j). Then v' - v is at most the sum of |a_j| times the gap above
-x_(j), if a_j > 0, or below it, if a_j < 0; and v - v' with above and below exchanged (interlacing). If these
-gaps lie in the window (a, b) of G with coefficient d, and w is the largest weight of a gap, then
-|v' - v| <= (w / d) G(x). By symmetry also |v' - v| <= (w / d) G(x').
+**Sensitivity.** Let v = constant + sum a_j x_(j). Write the gap j for x_(j+1) - x_(j) >= 0. If the change
+is up, v' - v is at most the sum of a_j times the gap j over all a_j > 0, and v - v' at most the sum of
+|a_j| times the gap j over all a_j < 0. If it is down, the same sums with the gaps j - 1 bound v - v' and v'
+- v. Let the gaps of each sum lie in a window of G with coefficient d, and let w be the largest weight of a
+gap. Then each sum is at most (w / d) G(x), and |v' - v| <= q G(x) with the largest w / d. By symmetry also
+|v' - v| <= q G(x').
 
 **Counts of tests.** Let d be the number of tests F_k <= g that hold, k = 1, ..., m, with F_k(x') <=
-F_(k+1)(x) for all k < m. Then d changes by at most 1: of the tests that hold on x all but the first one give
-a test that holds on x', and the same in the other direction. More generally, each k without this property
-adds 1.
+F_(k+1)(x) for all k < m and all neighbours. Then d changes by at most 1: of the tests that hold on x all
+but the first one give a test that holds on x', and the same in the other direction. More generally, each k
+without this property adds 1.
+
+The median of NRS 2007 is an example. With A_k = max over t of x_(m+t) - x_(m+t-k-1), 0 <= t <= k + 1,
+growth gives A_k(x') <= A_(k+1)(x). So max over k of e^(-beta k) A_k grows by a factor of at most e^beta.
+
+Source: Nissim, Raskhodnikova and Smith 2007, Smooth sensitivity and sampling in private data analysis,
+section 3.1. Here the windows and coefficients are those of the program.
 """
 
 from __future__ import annotations
@@ -38,14 +50,16 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from dpaudit.kernel.values.info import Info, Setting
 
-__all__ = ["Sorted", "Test", "count_changes", "growth", "order_facts", "sensitivity"]
+__all__ = ["Sorted", "Test", "count_change", "growth", "order_facts", "sensitivity"]
 
 #: The largest number of records. The domination of windows takes the square of it.
 MOST_RECORDS = 1_000
+ZERO = Fraction(0)
 
 #: A constant, and the coefficients of the order statistics by their places from 1.
 Form = tuple[Fraction, tuple[tuple[int, Fraction], ...]]
@@ -77,6 +91,8 @@ def order_facts(
     """Return the facts ``order`` and ``tests`` of a step with the bounds ``found``, if it has them."""
     if op in ("sort", "order"):
         return _of_vector(s, op, ids[0], infos[0], p)
+    if op == "where":
+        return _counted(infos)
     known = [name for name in ("order", "tests") for info in infos if name in info.facts]
     if len(set(known)) != 1 or found.records or any(info.records for info in infos):
         return {}
@@ -93,6 +109,14 @@ def order_facts(
         return {} if tests is None else {"tests": (vector, tests)}
     result = (_of_forms if name == "order" else _of_tests)(op, infos, p, entries, found)
     return {} if result is None else {name: (vector, tuple(result))}
+
+
+def _counted(infos: Sequence[Info]) -> dict[str, Any]:
+    """Return the fact of the number 1 where a test holds, and 0 elsewhere."""
+    test, *numbers = infos
+    known = [one.constant.number if one.constant is not None else None for one in numbers]
+    single = all(info.shape == () and not info.records for info in infos)
+    return {"tests": test.facts["tests"]} if single and known == [1, 0] and "tests" in test.facts else {}
 
 
 def _vector(s: Setting, node: int, info: Info) -> Sorted | None:
@@ -172,6 +196,8 @@ def _pairs(infos: Sequence[Info], entries: Sequence[Any], found: Info) -> list[t
 def _of_forms(op: str, infos: Sequence[Info], p: dict[str, Any], entries: Any, found: Info) -> Any:
     """Return the forms of each entry of a result, or None."""
     if op in ("pick", "reshape", "cast", "stack", "columns", "max"):
+        if found.kind != "f" and any(info.kind != found.kind for info in infos):
+            return None  # integers would be rounded numbers
         return _arranged(op, infos, p, entries, lambda parts: frozenset().union(*parts))
     if op == "neg":
         negative = [_times(one, Fraction(-1)) for one in entries[0]]
@@ -191,6 +217,8 @@ def _together(parts: Iterable[tuple[Test, ...]]) -> tuple[Test, ...]:
 def _of_tests(op: str, infos: Sequence[Info], p: dict[str, Any], entries: Any, found: Info) -> Any:
     """Return the tests of each entry of a result, or None. numpy adds two Booleans as a logical or."""
     if op in ("pick", "reshape", "cast", "stack", "columns", "sum"):
+        if found.kind == "b" and any(info.kind != "b" for info in infos):
+            return None  # a truth value has lost the number
         return _arranged(op, infos, p, entries, _together)
     if op != "add" or found.kind == "b":
         return None
@@ -282,58 +310,70 @@ def _window(
     return (place, vector.size + 1, -a) if a != 0 and constant == -a * vector.high else None
 
 
-def _best(vector: Sorted, windows: Windows) -> list[list[Fraction]]:
-    """Return for each (i, j) the largest coefficient of a window that contains it."""
-    last = vector.size + 1
-    best = [[windows.get((i, j), Fraction(0)) for j in range(last + 1)] for i in range(last + 1)]
-    for i in range(last + 1):
-        for j in range(last, i, -1):
-            if i:
-                best[i][j] = max(best[i][j], best[i - 1][j])
-            if j < last:
-                best[i][j] = max(best[i][j], best[i][j + 1])
-    return best
+class _Cover:
+    """The largest coefficient of a window that contains a given one, or 0."""
+
+    def __init__(self, vector: Sorted, windows: Windows, asked: int) -> None:
+        self.last, self.windows = vector.size + 1, windows
+        self.table = self._filled() if asked * len(windows) > 4 * self.last**2 else None
+
+    def _filled(self) -> list[list[Fraction]]:
+        found = [[self.windows.get((i, j), ZERO) for j in range(self.last + 1)] for i in range(self.last + 1)]
+        for i in range(self.last + 1):
+            for j in range(self.last, i, -1):
+                above = found[i - 1][j] if i else ZERO
+                wider = found[i][j + 1] if j < self.last else ZERO
+                found[i][j] = max(found[i][j], above, wider)
+        return found
+
+    def of(self, i: int, j: int) -> Fraction:
+        i, j = max(i, 0), min(j, self.last)
+        if self.table is not None:
+            return self.table[i][j]
+        return max((c for (a, b), c in self.windows.items() if a <= i and j <= b), default=ZERO)
 
 
+@lru_cache(maxsize=1_000)
 def growth(vector: Sorted, after: Forms, before: Forms) -> Fraction | None:
     """Return an r with ``after(x') <= r before(x)`` for all neighbours, or None."""
     upper, lower = _windows(vector, after), _windows(vector, before)
     if upper is None or lower is None:
         return None
-    best, found = _best(vector, lower), Fraction(0)
+    cover, found = _Cover(vector, lower, 2 * len(upper)), ZERO
     for (i, j), c in upper.items():
-        over = best[max(i - 1, 0)][min(j + 1, vector.size + 1)]
+        over = min(cover.of(i, j + 1), cover.of(i - 1, j))
         if c and not over:
             return None
-        found = max(found, c / over if c else Fraction(0))
+        found = max(found, c / over if c else ZERO)
     return found
 
 
+@lru_cache(maxsize=1_000)
 def sensitivity(vector: Sorted, value: Forms, by: Forms) -> Fraction | None:
     """Return a q with ``|value(x') - value(x)| <= q min(by(x), by(x'))`` for all neighbours, or None."""
     windows = _windows(vector, by)
     if windows is None or len(value) != 1:
         return None
     [(_, terms)] = value
-    best, found = _best(vector, windows), Fraction(0)
-    for up in (True, False):
-        gaps: dict[int, Fraction] = {}
-        for place, a in terms:
-            gap = place if (a > 0) == up else place - 1  # the gap k lies between x_(k) and x_(k+1)
-            gaps[gap] = gaps.get(gap, Fraction(0)) + abs(a)
+    cover, found = _Cover(vector, windows, 4), ZERO
+    for sign, below in itertools.product((1, -1), (0, 1)):
+        gaps = {place - below: abs(a) for place, a in terms if a * sign > 0}
         if gaps:
-            over = best[min(gaps)][max(gaps) + 1]
+            over = cover.of(min(gaps), max(gaps) + 1)
             if not over:
                 return None
             found = max(found, max(gaps.values()) / over)
     return found
 
 
-def count_changes(vector: Sorted, tests: Sequence[Test]) -> int:
-    """Return a bound on the change of the number of tests that hold."""
+def count_change(info: Info) -> int | None:
+    """Return a bound on the change of a number of tests that hold, or None if the value is not one."""
+    if info.shape != () or "tests" not in info.facts:
+        return None
+    vector, [tests] = info.facts["tests"]
     found = min(len(tests), 1)
     for one, other in itertools.pairwise(tests):
-        same = (one.number, one.strict) == (other.number, other.strict) and one.number >= 0
+        same = (one.number, one.strict) == (other.number, other.strict)
         factor = growth(vector, one.forms, other.forms) if same else None
         found += factor is None or factor > 1
     return found

@@ -8,22 +8,10 @@ bound.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from decimal import Context, Decimal
 from fractions import Fraction
 from math import isqrt
 
-__all__ = [
-    "ONE",
-    "ZERO",
-    "Bound",
-    "Bounds",
-    "Poly",
-    "log_above",
-    "product_of",
-    "times",
-    "total",
-    "upper_root",
-]
+__all__ = ["ONE", "ZERO", "Bound", "Bounds", "Poly", "product_of", "times", "total", "upper_root"]
 
 Monomial = tuple[tuple[str, int], ...]
 
@@ -180,16 +168,6 @@ def upper_root(number: Fraction) -> Fraction:
     root = isqrt(number.numerator * number.denominator * scale * scale)
     found = Fraction(root, number.denominator * scale)
     return found if found * found >= number else Fraction(root + 1, number.denominator * scale)
-
-
-def log_above(ratio: Fraction) -> Fraction:
-    """Return a rational at least ln(ratio), for ratio >= 1. ``Decimal.ln`` is correctly rounded."""
-    if ratio == 1:
-        return Fraction(0)
-    context = Context(prec=60)
-    quotient = context.divide(Decimal(ratio.numerator), Decimal(ratio.denominator))
-    above = context.next_plus(quotient)
-    return Fraction(context.next_plus(above.ln(context)))
 
 
 class Bounds:

@@ -1,11 +1,11 @@
 """Compute the largest cost of the releases of one path for any record, as a pure epsilon and a rho.
 
-A release is an object. ``law`` names the distribution (laplace, discrete-laplace, gaussian,
+A release is an object. ``law`` names the distribution (laplace, discrete-laplace, cauchy, gaussian,
 discrete-gaussian, argmax, choice, response, bernoulli, table, k-ary, or one of ``shares`` or ``amplified``),
 and ``node`` is the released step. The other keys depend on the distribution. ``draw`` is the number of the
 noise draw on the path. ``entry`` is the position in it, or ``None`` for the whole draw. ``factor`` multiplies
 the noise. ``by`` is a step that multiplies the noise as well, a private scale. ``given`` holds an earlier
-release (``test``) that is above a number (``above``) on the path (``private_scale``). The law ``reveal``
+release (``test``) that is above a number (``above``) on the path (``release_after_test``). The law ``reveal``
 marks a private value that is revealed without noise to the audience ``to``, which must be outside the view
 (see ``views``).
 """
@@ -21,6 +21,7 @@ from dpaudit.kernel.values.amplified import AMPLIFIED, amplified_cost
 from dpaudit.kernel.values.costs import Cost, maximal, total_of
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.guards import affected_sets
+from dpaudit.kernel.values.heavy_tails import cauchy_cost, log_above
 from dpaudit.kernel.values.info import (
     Guards,
     Info,
@@ -31,15 +32,11 @@ from dpaudit.kernel.values.info import (
     flat,
     magnitude,
     need,
-    union,
 )
-from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, log_above, times
-from dpaudit.kernel.values.private_scale import (
-    change_after_test,
-    count_change,
-    failure_of_test,
-    private_scale_cost,
-)
+from dpaudit.kernel.values.order_statistics import count_change
+from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, times
+from dpaudit.kernel.values.private_scale import private_scale_cost
+from dpaudit.kernel.values.release_after_test import after_test_cost, failure_of_test
 from dpaudit.kernel.values.shares import share_cost
 from dpaudit.kernel.values.tables import k_ary_cost, table_ratio
 
@@ -105,14 +102,16 @@ def cost_of(
             continue
         if "by" in release:
             by = _released(infos, {"node": release["by"]})
-            loss, support = private_scale_cost(s, info, by, distribution, scale, release.get("split", "0"))
-            found.append(Part(loss, support, None))
+            split = release.get("split", "0")
+            found.append(Part(*private_scale_cost(info, by, distribution, scale, split), None))
             continue
         if "given" in release:
-            found.append(_after_test(infos, release, scale))
+            need(distribution == "laplace", "a release after a test requires Laplace noise")
+            test = _released(infos, release["given"]["test"])
+            found.append(Part(*after_test_cost(info, test, scale), None))
             continue
         parent = info.facts.get("entry")
-        if parent is not None and scale.number is not None:
+        if parent is not None and scale.number is not None and distribution != "cauchy":
             entries.setdefault((distribution, parent[0]), []).append((parent[1], scale, info))
         else:
             found.append(_noised(s, info, distribution, scale))
@@ -160,23 +159,12 @@ def _scale(s: Setting, info: Info, release: dict[str, Any], draws: Sequence[Draw
     return scale
 
 
-def _after_test(infos: Sequence[Info], release: dict[str, Any], scale: Poly) -> Part:
-    """Return the cost of a release after a test, whose failures ``failure_part`` charges."""
-    info, count = _released(infos, release), _released(infos, release["given"]["test"])
-    need(
-        release["law"] == "laplace" and scale.number is not None,
-        "a release after a test requires Laplace noise of constant scale",
-    )
-    change = change_after_test(info, count)
-    return Part(Cost(change / (scale.number or Fraction(1))), union(info.support, count.support), None)
-
-
 def failure_part(
     infos: Sequence[Info], test: dict[str, Any], above: Fraction, draws: Sequence[Drawn], s: Setting
 ) -> Part:
     """Return the probability with which a test passes although none of its comparisons holds."""
     count = _released(infos, test)
-    need(test["law"] == "laplace" and "by" not in test, "a test requires Laplace noise")
+    need(test["law"] == "laplace" and not {"by", "given"} & test.keys(), "a test requires Laplace noise")
     scale = _scale(s, count, test, draws)
     return Part(Cost(delta=failure_of_test(scale, above)), count.support, None)
 
@@ -195,7 +183,7 @@ def _noised(s: Setting, info: Info, distribution: str, scale: Poly) -> Part:
         )
         return Part(Cost(rho=rho or Fraction(0)), info.support, info.guard)
     need(
-        distribution in ("laplace", "discrete-laplace"),
+        distribution in ("laplace", "discrete-laplace", "cauchy"),
         f"{distribution} noise on a released value is not supported",
     )
     epsilon = s.quotient(whole.change1, scale)
@@ -203,6 +191,8 @@ def _noised(s: Setting, info: Info, distribution: str, scale: Poly) -> Part:
         epsilon is not None,
         f"the released value may change without bound relative to its noise scale {scale!r} (clip it)",
     )
+    if distribution == "cauchy":
+        epsilon = cauchy_cost(epsilon or Fraction(0), whole.entries.number)
     return Part(Cost(epsilon or Fraction(0)), info.support, info.guard)
 
 

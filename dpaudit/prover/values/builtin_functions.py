@@ -56,11 +56,13 @@ from dpaudit.prover.values.tabulated import make_tabulated
 from dpaudit.prover.values.texts import text_length
 from dpaudit.prover.values.values import (
     Array,
+    Count,
     Joined,
     Listed,
     Named,
     Private,
     Public,
+    Runs,
     Symbol,
     Text,
     Texts,
@@ -175,6 +177,8 @@ class BuiltinFunctions(Containers):
         return self.run.plain(Fraction, *arguments)
 
     def _builtin_range(self, *ends: Any) -> Any:
+        if len(ends) == 1 and isinstance(ends[0], Count):
+            return Runs(ends[0])
         ends = tuple(published(self.run, end) if _holds_noise(end) else end for end in ends)
         found = []
         for end in ends:

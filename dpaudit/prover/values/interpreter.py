@@ -26,6 +26,7 @@ from dpaudit.prover.values.operations import (
 )
 from dpaudit.prover.values.randomness import GENERATOR
 from dpaudit.prover.values.record_loops import follows_list, follows_loop, follows_sum
+from dpaudit.prover.values.repetitions import follows_runs, follows_stopping
 from dpaudit.prover.values.run import ProgramRaisedError
 from dpaudit.prover.values.scopes import (
     MAX_DEPTH,
@@ -47,6 +48,7 @@ from dpaudit.prover.values.values import (
     MISSING,
     Array,
     Named,
+    Runs,
     Symbol,
 )
 
@@ -69,6 +71,8 @@ class Interpreter(OpaqueCalls):
             self.require_pure_call(inner, arguments, options)
         found = self.call_opaque(inner, arguments, options)
         if found is not MISSING:
+            if self.run.repeating:
+                self.run.refuse("a loop with a random number of runs calls code that is not followed")
             return found
         found = self.observed(inner, arguments, options, lambda: self._dispatched(inner, arguments, options))
         name = inner.name.rpartition(".")[2] if isinstance(inner, Accepted | Bound | Named) else ""
@@ -247,6 +251,8 @@ class Interpreter(OpaqueCalls):
             self.block(node.body if truth(self.run, test) else node.orelse, scope)
 
     def _do_While(self, node: ast.While, scope: Scope) -> None:
+        if follows_stopping(self, node, scope):
+            return
         while truth(self.run, self.evaluate(node.test, scope)):
             if self._once(node.body, scope):
                 return
@@ -254,6 +260,9 @@ class Interpreter(OpaqueCalls):
 
     def _do_For(self, node: ast.For, scope: Scope) -> None:
         items = self.evaluate(node.iter, scope)
+        if isinstance(items, Runs):
+            follows_runs(self, node, items, scope)
+            return
         if follows_loop(self, node, items, scope):
             return
         for item in self.iterate(items):

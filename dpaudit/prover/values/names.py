@@ -56,6 +56,7 @@ from dpaudit.prover.values.sources import source_of
 from dpaudit.prover.values.tabulated import TABULATED, Tabulated
 from dpaudit.prover.values.values import (
     Array,
+    Gone,
     Named,
     Public,
 )
@@ -262,7 +263,12 @@ class Names(Parts):
             if name in here.local and name not in here.nonlocal_:
                 if name not in here.names:
                     self.run.refuse(f"the variable {name!r} is used before it is assigned")
-                return here.names[name]
+                found = here.names[name]
+                if isinstance(found, Gone):
+                    self.run.refuse(
+                        f"the variable {name!r} may hold a value of another or the last iteration of a loop"
+                    )
+                return found
             if here.outer is None:
                 break
             here = here.outer

@@ -27,10 +27,12 @@ from dpaudit.prover.values.values import (
     Choice,
     Coin,
     Condition,
+    Count,
     Draw,
     Entries,
     Filtered,
     Frame,
+    Gone,
     Grouped,
     Joined,
     Noisy,
@@ -39,6 +41,7 @@ from dpaudit.prover.values.values import (
     Public,
     Ranked,
     Response,
+    Runs,
     Series,
     Symbol,
     Transposed,
@@ -101,7 +104,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 }
 #: Built once, because every operation tests for these types.
 PUBLISHED_FIRST = (Coin, Choice, Response, Entries, Turned)
-NO_ARITHMETIC = (Ranked, Condition, Transposed)
+NO_ARITHMETIC = (Ranked, Condition, Transposed, Count, Runs, Gone)
 NO_NUMBER = (str, bytes, list, tuple, dict, set, complex)
 FRAMES = (Frame, Series, Grouped, PerKey)
 CONTAINERS = (list, tuple, set, frozenset)
@@ -379,9 +382,10 @@ def _released(run: Run, noisy: Noisy) -> Any:
     if draw.hidden:
         run.refuse("noise that was used in a hidden comparison cannot be released or used again")
     whole = _is_whole(draw)
-    if not whole and draw.distribution not in ("laplace", "gaussian"):
+    if not whole and draw.distribution not in ("laplace", "cauchy", "gaussian"):
         run.refuse(
-            f"{draw.distribution} noise on a released value is not supported (use Laplace or Gaussian)"
+            f"{draw.distribution} noise on a released value is not supported (use Laplace, Cauchy or"
+            " Gaussian)"
         )
     run.take(draw, entry)
     release = {
@@ -634,6 +638,11 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
     if op in COMPARISONS and any(isinstance(one, float) and math.isinf(one) for one in (x, y)):
         return _beside_infinity(run, op, x, y)
     for one in (x, y):
+        if isinstance(one, Count):
+            run.refuse(
+                "a random number of runs is only supported in `for _ in range(...)` (draw noise by"
+                " rng.laplace)"
+            )
         if isinstance(one, NO_ARITHMETIC) and op != "matmul":
             run.refuse(f"arithmetic on a {type(one).__name__.lower()} value is not supported")
     if (
@@ -910,6 +919,8 @@ def add_to_output(run: Run, value: Any, to: list[str] | None = None) -> None:
     ``to`` names the recipients of a value that is not public. Only then may it hold private values.
     """
     inner = content(value)
+    if run.repeating:
+        run.refuse("a loop with a random number of runs shows a value in each run")
     if isinstance(inner, list | tuple):
         run.event(f"{type(inner).__name__} of {len(inner)}")
         for item in inner:

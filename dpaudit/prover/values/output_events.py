@@ -35,7 +35,7 @@ from dpaudit.core.claims import ApproxDP, Model, PureDP
 from dpaudit.core.claims.base import Adjacency
 from dpaudit.core.data import Records, Table
 from dpaudit.core.evidence import Witness
-from dpaudit.core.processes.own_fork import CAN_FORK_ITSELF, OwnFork
+from dpaudit.core.processes.own_fork import OwnFork, can_fork_itself
 from dpaudit.core.rounding_modes import MODES, rounding_mode
 from dpaudit.core.views import PUBLIC
 from dpaudit.prover.forms import ZERO, Form
@@ -140,7 +140,7 @@ def event_counterexample(
     """
     if claim.model is not Model.IDEAL or not claim.view.sees(frozenset([PUBLIC])):
         return None
-    if not CAN_FORK_ITSELF:
+    if not can_fork_itself():
         return None
     deadline = time.monotonic() + seconds
     search = partial(_found, program, claim, data, pairs, unrounded, most, deadline)

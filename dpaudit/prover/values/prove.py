@@ -319,6 +319,7 @@ class _Attempt:
             "tree": written_tree(explored),
             "cells": cells,
             **({"channels": self.record.channels} if self.record.channels else {}),
+            **({"repetitions": self.record.repetitions} if self.record.repetitions else {}),
             **({} if groups is None else {"groups": groups}),
         }
         try:
@@ -364,7 +365,12 @@ class _Attempt:
     def _costs(self, path: Path) -> list[Cost]:
         """Return the costs of the releases and sessions of a path."""
         record = self.record
-        tables = {"draws": record.draws, "releases": record.releases, "channels": record.channels}
+        tables = {
+            "draws": record.draws,
+            "releases": record.releases,
+            "channels": record.channels,
+            "repetitions": record.repetitions,
+        }
         return path_costs(self.s, record.infos, path.events, tables)
 
     def _once(self, walk: Walk) -> None:

@@ -21,6 +21,7 @@ from dpaudit.kernel.values.polynomials import upper_root
 from dpaudit.kernel.values.tables import MAX_ROWS
 from dpaudit.prover.values.amplification import Subsample, subsampled_sum
 from dpaudit.prover.values.audiences import audience_of
+from dpaudit.prover.values.counts import COUNTS, counted
 from dpaudit.prover.values.numpy_rules import place_of_rule
 from dpaudit.prover.values.operations import (
     add_to_output,
@@ -71,6 +72,7 @@ __all__ = [
 #: The distributions of dpaudit that a program may use, and their names in the record.
 DISTRIBUTIONS: dict[Any, str] = {
     distributions.Laplace: "laplace",
+    distributions.Cauchy: "cauchy",
     distributions.Gaussian: "gaussian",
     distributions.DiscreteLaplace: "discrete-laplace",
     distributions.DiscreteGaussian: "discrete-gaussian",
@@ -93,7 +95,8 @@ SHARED: dict[Any, tuple[str, dict[str, str]]] = {
 
 #: Noise that may be added to a private value.
 ADDITIVE = (
-    "laplace", "gaussian", "discrete-laplace", "discrete-gaussian", *(name for name, _ in FAMILIES.values())
+    "laplace", "cauchy", "gaussian", "discrete-laplace", "discrete-gaussian",
+    *(name for name, _ in FAMILIES.values())
 )  # fmt: skip
 
 
@@ -109,10 +112,16 @@ GENERATOR = {
     "gumbel": _signature("loc=0.0, scale=1.0, size=None"),
     "exponential": _signature("scale=1.0, size=None"),
     "standard_normal": _signature("size=None"),
+    "standard_cauchy": _signature("size=None"),
     "random": _signature("size=None"),
     "uniform": _signature("low=0.0, high=1.0, size=None"),
     "integers": _signature("low, high=None, size=None"),
     "choice": _signature("a, size=None, replace=True, p=None"),
+    "geometric": _signature("p, size=None"),
+    "logseries": _signature("p, size=None"),
+    "negative_binomial": _signature("n, p, size=None"),
+    "binomial": _signature("n, p, size=None"),
+    "poisson": _signature("lam=1.0, size=None"),
 }
 METHODS = {
     "laplace": "laplace",
@@ -120,6 +129,7 @@ METHODS = {
     "gumbel": "gumbel",
     "exponential": "exponential",
     "standard_normal": "gaussian",
+    "standard_cauchy": "cauchy",
 }
 _SELECTION = _signature("scores, noise")
 COINS = {
@@ -316,6 +326,8 @@ def call_generator(
         return _choice(run, **given)
     if name == "integers":
         return _integers(run, **given)
+    if name in COUNTS:
+        return counted(run, name, given)
     if name == "uniform" and (given.get("low", 0), given.get("high", 1)) != (0, 1):
         run.refuse("rng.uniform is only supported on [0, 1)")
     shape = _shape(run, given.get("size"))
@@ -524,6 +536,8 @@ def bound_call(run: Run, name: str, arguments: list[Any], options: dict[str, Any
         bound = COINS[name].bind(*arguments, **options)
     except TypeError as error:
         run.refuse(f"coins.{name}: {error}")
+    if run.repeating:
+        run.refuse("coins show their outcomes, and are not supported in a loop with a random number of runs")
     given = dict(bound.arguments)
     if "to" in COINS[name].parameters:
         # A release to any audience counts in full, which only enlarges what the adversary sees.

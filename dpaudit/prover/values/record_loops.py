@@ -27,7 +27,17 @@ from dpaudit.prover.values.run import exact
 from dpaudit.prover.values.samples import apply
 from dpaudit.prover.values.scopes import OPERATORS, Scope, names_in, scope_inside
 from dpaudit.prover.values.texts import has_text, text_compared, text_length, text_lookup, text_method
-from dpaudit.prover.values.values import MISSING, Array, Listed, Named, Private, Public, Symbol, Text, Texts
+from dpaudit.prover.values.values import (
+    MISSING,
+    Array,
+    Gone,
+    Listed,
+    Named,
+    Private,
+    Public,
+    Text,
+    Texts,
+)
 
 if TYPE_CHECKING:
     from dpaudit.prover.values.generators import Generators as Interpreter
@@ -50,10 +60,6 @@ RECORDS, TOTAL = " records", " total"
 
 class OtherFormError(Exception):
     """The loop is not a sum over records of a function of one record."""
-
-
-class Gone(Symbol):
-    """A variable of the last iteration, which holds a single record and cannot be used."""
 
 
 def follows_loop(interpreter: Interpreter, node: ast.For, items: Any, scope: Scope) -> bool:

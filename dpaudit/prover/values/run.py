@@ -102,6 +102,7 @@ class Record:
     draws: list[list[Any]] = field(default_factory=list)
     releases: list[dict[str, Any]] = field(default_factory=list)
     channels: list[dict[str, Any]] = field(default_factory=list)
+    repetitions: list[dict[str, str]] = field(default_factory=list)
     #: Sample values of steps that depend on the data alone. They are equal on all paths and checked once.
     samples: dict[int, Samples] = field(default_factory=dict)
     verified: set[tuple[int, str]] = field(default_factory=set)
@@ -145,6 +146,10 @@ class Record:
         """Record the parameters of a channel and return their number."""
         return _place(self.channels, channel)
 
+    def repetition(self, law: dict[str, str]) -> int:
+        """Record the stopping law of a loop with a random number of runs and return its number."""
+        return _place(self.repetitions, law)
+
 
 def _place(table: list[Any], item: Any) -> int:
     if item not in table:
@@ -177,7 +182,8 @@ class Run:
         self.samples: dict[int, Samples] = dict(self.record.samples)
         self.rng = np.random.default_rng(self.seed)
         self.draws: list[Draw] = []
-        self.outcomes = self.uniforms = self.steps = self.sessions = 0
+        self.outcomes = self.uniforms = self.steps = self.sessions = self.repetitions = 0
+        self.repeating = False  # whether the run is inside a loop with a random number of runs
         self.before = self.record.steps
         self.where = ""
         self.continuous: set[int] = set()  # numbers of the outcomes that have a density
@@ -279,7 +285,7 @@ class Run:
         if isinstance(value, Public):
             if value.shape is None or value.kind is None:
                 self.refuse("a released value of unknown shape or type is combined with a private value")
-            self._require_finite(value)
+            self.require_finite(value)
             params = {
                 "expression": value.expression,
                 "shape": value.shape,
@@ -374,7 +380,7 @@ class Run:
         numerators, over = [int(number.scaleb(places)) for number in printed], 10**places
         return _over(numerators, over), np.array([n / over for n in numerators]).reshape(plain.shape)
 
-    def _require_finite(self, value: Public) -> None:
+    def require_finite(self, value: Public) -> None:
         """Refuse a public value that is not finite for every size and all outcomes."""
         bad = [
             one for one in value.samples if one is not MISSING and not np.all(np.isfinite(np.asarray(one)))

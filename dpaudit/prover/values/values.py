@@ -352,6 +352,25 @@ class Named:
     real: Any
 
 
+@dataclass(eq=False, slots=True)
+class Count(Symbol):
+    """A random number of runs that nobody sees, by its stopping law (``kernel.values.repetitions``)."""
+
+    law: dict[str, str]
+    used: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Runs(Symbol):
+    """``range(count)`` for a random number of runs."""
+
+    count: Count
+
+
+class Gone(Symbol):
+    """The value of a name after a loop that was followed as a whole. It cannot be used."""
+
+
 class Generator(Symbol):
     """A placeholder for a ``numpy.random.Generator``."""
 

@@ -170,7 +170,7 @@ def stubborn(data, rng):
     return total(data) + value
 
 
-@pytest.mark.parametrize("function", [retrying, stubborn])
+@pytest.mark.parametrize("function", [retrying, pytest.param(stubborn, marks=pytest.mark.slow)])
 def test_a_program_that_tries_again_until_it_has_a_number_ends(function):
     """The search ends at its time limit, though the program catches every error."""
     start = time.monotonic()

@@ -32,6 +32,7 @@ def verdict(of: Any, claim: PureDP, data: Records) -> str:
     return str(proof_of(of, claim, data).verdict)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("name", "grid", "numbers"),
     [

@@ -13,7 +13,7 @@ from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import evidence_from_json
 from dpaudit.core.verdicts import VerdictKind
 from dpaudit.distributions import Laplace
-from tests.prover.values.witnesses import witness_of
+from tests.prover.values.witnesses import SEARCHED, witness_of
 
 ONE = PureDP(epsilon=1)
 REMOVED = PureDP(epsilon=1, adjacency="add-remove")
@@ -171,12 +171,13 @@ RIGHT = [
 ]
 
 
+@pytest.mark.parametrize("seconds", SEARCHED)
 @pytest.mark.parametrize(
     ("function", "claim", "data"), RIGHT, ids=[f"{f.__name__}-{k}" for k, (f, _, _) in enumerate(RIGHT)]
 )
-def test_a_right_program_has_no_witness(function, claim, data):
+def test_a_right_program_has_no_witness(function, claim, data, seconds):
     """Programs whose loss is at most the claim, some of them exactly, have no witness."""
-    assert witness_of(function, claim, data) is None
+    assert witness_of(function, claim, data, seconds=seconds) is None
 
 
 def halved(data, rng):
@@ -283,11 +284,13 @@ def test_a_forged_witness_is_refused():
         recompute(evidence_from_json({**written, "bound": "3"}), ONE)
 
 
-def test_no_right_program_of_the_benchmark_is_refuted():
+@pytest.mark.parametrize("seconds", SEARCHED)
+def test_no_right_program_of_the_benchmark_is_refuted(seconds):
     """The benchmark's right programs have no witness, of which the fast ones are tried here."""
     some = [p for p in PROGRAMS if p.right and p.list == "ordinary"][::5]
     assert some
-    assert [p.name for p in some if witness_of(p.function, p.claim, p.sizes["N"]) is not None] == []
+    found = {p.name: witness_of(p.function, p.claim, p.sizes["N"], seconds=seconds) for p in some}
+    assert [name for name, witness in found.items() if witness is not None] == []
 
 
 def normal_maximum(data, rng):

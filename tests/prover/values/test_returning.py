@@ -127,6 +127,7 @@ def protocol(schedule: Sequence[int], *, epsilon: int = 1) -> Callable[..., Any]
 TWICE_IN_ONE_BATCH = (0, 0, *SCHEDULE[2:])
 
 
+@pytest.mark.sample(1, each=("expected",))
 @pytest.mark.parametrize(
     ("schedule", "noise", "claimed", "expected"),
     [
