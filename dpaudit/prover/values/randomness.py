@@ -35,6 +35,7 @@ from dpaudit.prover.values.operations import (
 )
 from dpaudit.prover.values.run import Run, exact
 from dpaudit.prover.values.samples import apply
+from dpaudit.prover.values.scaled_noise import scaled_draw
 from dpaudit.prover.values.tabulated import Tabulated, tabulated_outcome
 from dpaudit.prover.values.values import (
     Array,
@@ -42,6 +43,7 @@ from dpaudit.prover.values.values import (
     Entries,
     Filtered,
     Generator,
+    Joined,
     Private,
     Public,
     Symbol,
@@ -401,8 +403,14 @@ def _noise(run: Run, distribution: str, loc: Any, scale: Any, size: Any) -> Any:
         shape = known
         if isinstance(inner, Private) and inner.info.records and run.s.length_is_private:
             run.refuse("the size of the noise is private")
-    draw = run.new_draw(distribution, _scale(run, scale), shape, python=size is None and shape == ())
-    noise = Array(draw) if shape else draw
+    python = size is None and shape == ()
+    if isinstance(content(scale), Private | Joined) and python:
+        noise: Any = scaled_draw(
+            run, content(scale), run.new_draw(distribution, ["number", "1"], (), python=True)
+        )
+    else:
+        draw = run.new_draw(distribution, _scale(run, scale), shape, python=python)
+        noise = Array(draw) if shape else draw
     return noise if zero else binary(run, "add", loc, noise)
 
 
