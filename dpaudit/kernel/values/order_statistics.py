@@ -55,7 +55,7 @@ from typing import Any, NamedTuple
 
 from dpaudit.kernel.values.info import Info, Setting
 
-__all__ = ["Sorted", "Test", "count_change", "growth", "order_facts", "sensitivity"]
+__all__ = ["AtMost", "Sorted", "count_change", "growth", "order_facts", "sensitivity"]
 
 #: The largest number of records. The domination of windows takes the square of it.
 MOST_RECORDS = 1_000
@@ -77,7 +77,7 @@ class Sorted(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Test:
+class AtMost:
     """Whether the largest of the forms is at most ``number``, or below it if ``strict``."""
 
     forms: Forms
@@ -209,7 +209,7 @@ def _of_forms(op: str, infos: Sequence[Info], p: dict[str, Any], entries: Any, f
     return None if results is None or None in results else results
 
 
-def _together(parts: Iterable[tuple[Test, ...]]) -> tuple[Test, ...]:
+def _together(parts: Iterable[tuple[AtMost, ...]]) -> tuple[AtMost, ...]:
     """Return all tests of several numbers of tests."""
     return tuple(itertools.chain(*parts))
 
@@ -267,14 +267,14 @@ def _times(forms: Forms, by: Fraction) -> Forms | None:
     return frozenset(_form(k * by, [(place, a * by) for place, a in terms]) for k, terms in forms)
 
 
-def _compared(op: str, infos: Sequence[Info], entries: Any) -> tuple[tuple[Test, ...], ...] | None:
+def _compared(op: str, infos: Sequence[Info], entries: Any) -> tuple[tuple[AtMost, ...], ...] | None:
     """Return the tests that a comparison with one constant makes."""
     if op in ("gt", "ge"):
         infos, entries = infos[::-1], entries[::-1]
     number = _number(entries[1][0]) if infos[1].shape == () else None
     if number is None or "order" not in infos[0].facts:
         return None
-    return tuple((Test(forms, number, op in ("lt", "gt")),) for forms in entries[0])
+    return tuple((AtMost(forms, number, op in ("lt", "gt")),) for forms in entries[0])
 
 
 def _windows(vector: Sorted, forms: Forms) -> Windows | None:

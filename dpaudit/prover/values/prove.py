@@ -17,7 +17,7 @@ from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConce
 from dpaudit.core.claims.base import Adjacency, Adversary, Unit
 from dpaudit.core.data import EVERY, Records, Table, declared, sample_pair
 from dpaudit.core.errors import BrokenHarnessError, CodedError, InvalidParameterError
-from dpaudit.core.exact import in_figures
+from dpaudit.core.exact import exact, in_figures
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.check import derived_bound
 from dpaudit.kernel.kernel_t0 import CertificateError
@@ -354,7 +354,7 @@ class _Attempt:
             except RefusedStepError:  # ``check`` reports it later
                 return
             if count:
-                left += [(Fraction(self.claim.epsilon) - c.epsilon) / (count + (c.rho > 0)) for c in costs]
+                left += [(exact(self.claim.epsilon) - c.epsilon) / (count + (c.rho > 0)) for c in costs]
         for release in split:
             release["split"] = str(max(min(left, default=Fraction(0)), Fraction(0)))
 
@@ -402,7 +402,7 @@ class _Attempt:
             self._followed(walk)
 
     def _followed(self, walk: Walk) -> None:
-        most = Fraction(self.claim.epsilon) if isinstance(self.claim, ApproxDP) else None
+        most = exact(self.claim.epsilon) if isinstance(self.claim, ApproxDP) else None
         run = Run(self.record, walk, self.worlds, {}, self.hidden, self.until, self.picks, most=most)
         interpreter = Interpreter(run, self.files)
         try:

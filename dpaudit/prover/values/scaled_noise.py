@@ -29,9 +29,9 @@ def scaled_draw(run: Run, by: Any, draw: Draw, factor: Fraction = Fraction(1)) -
     private = unwrap_joined(by)
     if draw.distribution not in LAWS or draw.shape != () or not is_scale(private.info):
         run.refuse(
-            "the scale of the noise is private. It must be a smooth upper bound of the local sensitivity of an"
-            " order statistic: a maximum of differences of entries of np.sort(x) times constants, for a known"
-            " number of records in a bounded range. The noise must be Laplace or Cauchy"
+            "the scale of the noise is private. It must be a smooth upper bound of the local sensitivity of"
+            " an order statistic: a maximum of differences of entries of np.sort(x) times constants, for a"
+            " known number of records in a bounded range. The noise must be Laplace or Cauchy"
         )
     return Scaled(0, private, factor, draw)
 
