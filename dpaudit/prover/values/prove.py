@@ -308,7 +308,10 @@ class _Attempt:
         self._cross_check()
         self.could_hide = any(_branches_on_outcome(path.events) for path in explored.paths)
         self._split(explored)
-        cells, groups = self._cells(explored)
+        try:
+            cells, groups = self._cells(explored)
+        except program_t0.ProgramProofError as error:
+            raise NotFollowedError(f"hidden comparisons: {error}") from error
         certificate: dict[str, Any] = {
             "proof": PROOF,
             "data": declared(self.data),
