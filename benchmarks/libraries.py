@@ -10,14 +10,15 @@ them, the later report counts. The text between the markers of the page is repla
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.report.file.document import read_report, write_text
+from dpaudit.report.file.document import write_text
+from dpaudit.report.file.parts import Result
+from dpaudit.report.file.report import Report
 from dpaudit.report.markdown import escape
-from dpaudit.report.notation import as_number, distinct
+from dpaudit.report.notation import distinct
 
 __all__ = ["BEGIN", "END", "main", "page_of"]
 
@@ -26,8 +27,6 @@ BEGIN, END = "<!-- libraries -->", "<!-- /libraries -->"
 PAPER = "libraries"
 
 _HEAD = ("row", "claim", "verdict", "lower bound", "claimed", "run on")
-
-Row = Mapping[str, Any]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -45,60 +44,58 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise InvalidParameterError(
             f"the page must hold {BEGIN} and after it {END}, once each, got {chosen.page}."
         )
-    made = page_of([read_report(path) for path in chosen.reports])
+    made = page_of([Report.read(path) for path in chosen.reports])
     write_text(chosen.page, f"{text[: text.index(BEGIN)]}{BEGIN}\n{made}{text[text.index(END) :]}")
 
 
-def page_of(reports: Sequence[Mapping[str, Any]]) -> str:
+def page_of(reports: Sequence[Report]) -> str:
     """Return the text between the markers: each refutation with its reason, then all rows."""
-    rows: dict[str, Row] = {}
+    rows: dict[str, tuple[Result, str]] = {}
     for report in reports:
-        day = report["stamps"]["started"][:10]
-        rows |= {row["id"]: {**row, "day": day} for row in report["results"] if row["paper"] == PAPER}
+        rows |= {row.id: (row, report.started[:10]) for row in report.results if row.paper == PAPER}
     if not rows:
         raise InvalidParameterError(f"the reports must hold rows of the suite {PAPER!r}, got none.")
-    ordered = sorted(rows.values(), key=lambda row: row["id"])
-    refuted = [row for row in ordered if row["verdict"] == "refuted"]
-    printed = [row for row in refuted if row["role"] == "printed"]
-    beyond = [row for row in refuted if row["role"] != "printed"]
+    dated = [rows[name] for name in sorted(rows)]
+    ordered = [row for row, _ in dated]
+    refuted = [row for row in ordered if row.verdict == "refuted"]
+    printed = [row for row in refuted if row.role == "printed"]
+    beyond = [row for row in refuted if row.role != "printed"]
     parts = ["## Refuted claims", "", *_findings(printed)]
     parts += ["## Does not extend", "", *_findings(beyond)] if beyond else []
     parts += ["## All rows", "", _count(ordered), "", _line(_HEAD), _line(["---"] * len(_HEAD))]
-    return "\n".join([*parts, *map(_row, ordered)]) + "\n"
+    return "\n".join([*parts, *(_row(row, day) for row, day in dated)]) + "\n"
 
 
-def _findings(rows: Iterable[Row]) -> list[str]:
+def _findings(rows: Iterable[Result]) -> list[str]:
     """Return a paragraph for each row: the claim, the size of the violation, its cause and a repair."""
-    return [part for row in rows for part in (f"### {escape(row['title'])}", "", _finding(row), "")]
+    return [part for row in rows for part in (f"### {escape(row.title)}", "", _finding(row), "")]
 
 
-def _finding(row: Row) -> str:
+def _finding(row: Result) -> str:
     lower, claimed, _ = _bounds(row)
-    claim, why = row["claim"], row["notes"][0]
+    claim = row.claim.data
     return (
-        f"`{row['id']}`, model `{claim['model']}`, {claim['adjacency']}: the formula gives "
-        f"{escape(row['quantity'])} at least {lower}, and {claimed} is claimed. Refuted after "
-        f"{row['samples']:,} runs. "
-        f"{escape(why)}"
+        f"`{row.id}`, model `{claim['model']}`, {claim['adjacency']}: the formula gives "
+        f"{escape(row.quantity)} at least {lower}, and {claimed} is claimed. Refuted after "
+        f"{row.samples:,} runs. {escape(row.notes[0])}"
     )
 
 
-def _count(rows: Sequence[Row]) -> str:
-    packages = len({row["source"].split()[0] for row in rows})
-    refuted = sum(row["verdict"] == "refuted" for row in rows)
+def _count(rows: Sequence[Result]) -> str:
+    packages = len({row.source.split()[0] for row in rows})
+    refuted = sum(row.verdict == "refuted" for row in rows)
     return f"{len(rows)} rows on {packages} packages: {refuted} refuted, {len(rows) - refuted} inconclusive."
 
 
-def _bounds(row: Row) -> tuple[str, str, str]:
-    numbers = [as_number(row[name]) for name in ("lower", "claimed", "upper")]
-    lower, claimed, upper = (escape(text) for text in distinct(*numbers, quantity=row["quantity"]))
+def _bounds(row: Result) -> tuple[str, str, str]:
+    lower, claimed, upper = map(escape, distinct(*row.numbers, quantity=row.quantity))
     return lower, claimed, upper
 
 
-def _row(row: Row) -> str:
+def _row(row: Result, day: str) -> str:
     lower, claimed, _ = _bounds(row)
-    verdict = f"**{row['verdict']}**" + (f" ({row['role']})" if row["role"] != "printed" else "")
-    return _line([f"`{row['id']}`", escape(row["title"]), verdict, lower, claimed, row["day"]])
+    verdict = f"**{row.verdict}**" + (f" ({row.role})" if row.role != "printed" else "")
+    return _line([f"`{row.id}`", escape(row.title), verdict, lower, claimed, day])
 
 
 def _line(cells: Sequence[str]) -> str:

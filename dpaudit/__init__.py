@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dpaudit.core.suite import Suite
     from dpaudit.prover.prove import prove
     from dpaudit.replay.audit import PrivacyAudit
-    from dpaudit.report.frames import Report
+    from dpaudit.report.file.report import Report
     from dpaudit.suite.evidence import evidence
     from dpaudit.suite.expected import expected
     from dpaudit.suite.inequality import inequality
@@ -103,7 +103,7 @@ _HOMES = {
     "dpaudit.core.suite": ["Suite"],
     "dpaudit.prover.prove": ["prove"],
     "dpaudit.replay.audit": ["PrivacyAudit"],
-    "dpaudit.report.frames": ["Report"],
+    "dpaudit.report.file.report": ["Report"],
     "dpaudit.suite.evidence": ["evidence"],
     "dpaudit.suite.expected": ["expected"],
     "dpaudit.suite.inequality": ["inequality"],

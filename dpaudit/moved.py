@@ -77,6 +77,7 @@ _FILES = {
     "replay.moves": "replay.shifts",
     "replay.together": "replay.combined_histories",
     "replay.witnessing": "replay.witness_search",
+    "report.frames": "report.file.report",
     "suite.proved": "suite.program_proofs",
 }
 

@@ -25,7 +25,7 @@ from dpaudit.core.errors import UndecidedError
 from dpaudit.reference.algorithms.contextual.glm_history import History, norms, outer, squared_norms
 from dpaudit.reference.algorithms.contextual.glm_optimisers import Fit, FitCall
 from dpaudit.reference.algorithms.contextual.links import Link
-from dpaudit.reference.algorithms.contextual.matrix_prefix_noise import matrix_prefix_noise
+from dpaudit.reference.algorithms.contextual.matrix_prefix_noise import PrefixTree, ReleasedTree
 
 __all__ = ["JointConstants", "JointGlm"]
 
@@ -41,7 +41,7 @@ class JointConstants:
     ``call_explore`` and ``call_exploit`` the (epsilon, delta) of one call; ``std_explore`` and
     ``std_exploit`` the deviations of a node of V's and H's tree, symmetrised by ``symmetrise``.
     ``shrink_leaf`` divides a leaf of V by 1 + ||x||^2, ``fit_all`` fits theta_tau on all rounds, ``average``
-    plays by (theta_o + theta_tau) / 2.
+    plays by (theta_o + theta_tau) / 2. ``query`` "released" reads both trees as the released code does.
     """
 
     horizon: int
@@ -64,6 +64,7 @@ class JointConstants:
     shrink_leaf: bool = False
     fit_all: bool = False
     average: bool = False
+    query: Literal["prefix", "released"] = "prefix"
 
 
 class JointGlm:
@@ -79,14 +80,12 @@ class JointGlm:
         rng: np.random.Generator,
     ) -> None:
         self.constants, self.link, self.fit, self.rng = constants, link, fit, rng
-        c, shape = constants, (replicates, constants.dim, constants.dim)
-        self.noise = [
-            matrix_prefix_noise(
-                rng, runs=replicates, horizon=c.horizon, dim=c.dim, node_std=std, factor=c.symmetrise
-            )
+        c = constants
+        tree = PrefixTree if c.query == "prefix" else ReleasedTree
+        self.trees = [  # of V and H
+            tree(rng, runs=replicates, horizon=c.horizon, dim=c.dim, node_std=std, factor=c.symmetrise)
             for std in (c.std_explore, c.std_exploit)
         ]
-        self.sums = np.zeros((2, *shape))  # of the leaves of V and H
         self.theta_explore, self.theta_exploit = np.zeros((2, replicates, c.dim))
         self.history = History(replicates, c.dim)
         self.explored = np.zeros((replicates, c.horizon), dtype=bool)
@@ -105,7 +104,7 @@ class JointGlm:
     def _released(self, t: int, which: int) -> Floats:
         """Return V (0) or H (1) of the first ``t`` leaves, positive definite."""
         c = self.constants
-        found = self.sums[which] + self.noise[which][:, t] + c.ridge * np.eye(c.dim)
+        found = self.trees[which].query() + c.ridge * np.eye(c.dim)
         if not (c.std_explore, c.std_exploit)[which]:
             return np.asarray(found)
         try:
@@ -184,8 +183,8 @@ class JointGlm:
         self.explored[:, t] = self.exploring
         shrunk = 1 + np.einsum("rd,rde,re->r", x, self.inverse, x) if c.shrink_leaf else np.ones(len(x))
         slopes = self.link.slope((x * self.theta_explore).sum(axis=1)) / math.e
-        self.sums[0] += np.where(self.exploring, 1 / shrunk, 0.0)[:, None, None] * outer(x)
-        self.sums[1] += np.where(self.exploring, 0.0, slopes)[:, None, None] * outer(x)
+        self.trees[0].add(np.where(self.exploring, 1 / shrunk, 0.0)[:, None, None] * outer(x))
+        self.trees[1].add(np.where(self.exploring, 0.0, slopes)[:, None, None] * outer(x))
         update = self.exploring.copy()
         if c.cap_explore is not None:
             update &= self.tally["calls theta_o"] < c.cap_explore

@@ -45,13 +45,19 @@ class Fits:
         away = self.theta - self.truth
         return np.asarray(np.sqrt(np.einsum("rd,de,re->r", away, design, away)))
 
-    def gradient_distance(self, design: Floats, *, ridge: float) -> Floats:
+    def gradient_distance(self, design: Floats, *, ridge: float, inside: bool = False) -> Floats:
         """Return ||g(free) - g(theta*)|| in the inverse of ``design``, g(theta) = sum x mu(<x, theta>) +
-        ridge theta."""
+        ridge theta.
+
+        With ``inside`` the ridge stands in the sum: g(theta) = sum x (mu(<x, theta>) + ridge <x, theta>).
+        """
         link = logistic()
 
         def g(theta: Floats) -> Floats:
-            return np.asarray(link.mean(theta @ self.points.T) @ self.points + ridge * theta)
+            scores = theta @ self.points.T
+            if inside:
+                return np.asarray((link.mean(scores) + ridge * scores) @ self.points)
+            return np.asarray(link.mean(scores) @ self.points + ridge * theta)
 
         away = g(self.free) - g(self.truth[None])
         return np.asarray(np.sqrt(np.einsum("rd,de,re->r", away, np.linalg.inv(design), away)))

@@ -9,8 +9,9 @@ printed regrets are means of 10 runs without error bars.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
+from typing import Literal
 
 import numpy as np
 
@@ -38,6 +39,7 @@ __all__ = [
     "Setting",
     "constants_of",
     "private",
+    "released",
     "runs_of",
 ]
 
@@ -63,6 +65,11 @@ def private(epsilon: float, *, analysed: bool = False) -> str:
     return f"Private-GLM ε = {epsilon:g}{', (19) to (21)' if analysed else ''}"
 
 
+def released(epsilon: float) -> str:
+    """Return the name of the private algorithm with the tree query of the released code."""
+    return f"{private(epsilon)}, released query"
+
+
 #: Map each name to epsilon, and to whether it has the constants of the analysis.
 _PRIVATE = {
     private(epsilon, analysed=analysed): (epsilon, analysed)
@@ -70,6 +77,7 @@ _PRIVATE = {
     for analysed in (False, True)
 }
 _ANALYSED = tuple(private(epsilon, analysed=True) for epsilon in (4, 6, 8))
+_RELEASED = {released(epsilon): float(epsilon) for epsilon in (4, 6, 8)}
 _TABLE = ("GLM-UCB", "GLOC", *map(private, (4, 6, 8)), "RS-GLinUCB", *_ANALYSED)
 
 
@@ -141,6 +149,8 @@ def _policy(setting: Setting, algorithm: str) -> MakePolicy:
         return lambda replicates, rng: Gloc(size, link, replicates)
     if algorithm == "ECOLog":
         return lambda replicates, rng: EcoLog(size, link, replicates)
+    if algorithm in _RELEASED:
+        return partial(_private, setting, _RELEASED[algorithm], query="released")
     epsilon, analysed = _PRIVATE[algorithm]
     return partial(_analysed if analysed else _private, setting, epsilon)
 
@@ -160,8 +170,14 @@ def budget(setting: Setting, epsilon: float) -> GlmBudget:
     )
 
 
-def _private(setting: Setting, epsilon: float, replicates: int, rng: np.random.Generator) -> JointGlm:
-    constants = practical_constants(budget(setting, epsilon))
+def _private(
+    setting: Setting,
+    epsilon: float,
+    replicates: int,
+    rng: np.random.Generator,
+    query: Literal["prefix", "released"] = "prefix",
+) -> JointGlm:
+    constants = replace(practical_constants(budget(setting, epsilon)), query=query)
     return JointGlm(constants, setting.link, ClippedDescent(), replicates=replicates, rng=rng)
 
 
@@ -184,7 +200,8 @@ def runs_of(
     An algorithm's seed does not depend on the other requested algorithms.
     """
     chosen = setting.algorithms if algorithms is None else algorithms
-    seeds = dict(zip(setting.algorithms, root_of(seed).spawn(len(setting.algorithms)), strict=True))
+    named = (*setting.algorithms, *_RELEASED)
+    seeds = dict(zip(named, root_of(seed).spawn(len(named)), strict=True))
     grid = checkpoint_grid(setting.horizon, points=points).tolist()
     return {
         name: simulate_glm(

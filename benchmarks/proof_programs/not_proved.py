@@ -36,9 +36,7 @@ NOT_PROVED: dict[tuple[str, str], str] = {
     ("libraries/diffprivlib_var", "every N"): (
         "not followed: the scale of the noise must be provably positive (clip it from below)"
     ),
-    ("libraries/diffprivlib_quantile", "N"): (
-        "not followed: np.concatenate of private values requires vectors of known length"
-    ),
+    ("libraries/diffprivlib_quantile", "N"): ("not followed: np.diff is not supported for private values"),
     ("libraries/diffprivlib_quantile", "every N"): (
         "not followed: np.concatenate of private values requires vectors of known length"
     ),
@@ -71,9 +69,6 @@ NOT_PROVED: dict[tuple[str, str], str] = {
         "not followed: rng.permutation is not supported (use one of laplace, normal, gumbel, exponential, "
         "standard_normal, standard_cauchy, random, uniform, integers, choice, geometric, logseries, "
         "negative_binomial, binomial, poisson)"
-    ),
-    ("libraries/matrix_factorisation_correlated_noise", "N"): (
-        "not followed: a private value is published without noise"
     ),
     ("idioms/counts_in_a_list", "N"): (
         "not followed: with a private number of records, a loop may only add to totals, as in "

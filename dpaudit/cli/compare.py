@@ -10,7 +10,7 @@ from rich.text import Text
 
 from dpaudit.cli.console import make_console
 from dpaudit.report.comparison import got_better, got_worse
-from dpaudit.report.file.document import read_report
+from dpaudit.report.file.report import Report
 from dpaudit.report.terminal import one_line
 
 __all__ = ["compare_command"]
@@ -33,7 +33,7 @@ def compare_command(old: Path, new: Path) -> None:
 
     Exit code 0: nothing got worse. 1: something did. 2: a report cannot be read.
     """
-    before, after = read_report(old), read_report(new)
+    before, after = Report.read(old), Report.read(new)
     console = make_console()
     worse, better = got_worse(before, after), got_better(before, after)
     for mark, style, lines in (("✗ ", "bold red", worse), ("✓ ", "green", better)):

@@ -17,11 +17,10 @@ from rich.text import Text
 
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.core.estimates import shown_strength
-from dpaudit.report.fields import NO_PROGRAM
-from dpaudit.report.file.document import read_report
+from dpaudit.report.file.parts import EstimateRecord, EvidenceRecord, Part, Result, mended_rows
+from dpaudit.report.file.report import Report
 from dpaudit.report.notation import clean
-from dpaudit.report.roles import about_a_paper, mended_by
+from dpaudit.report.roles import NO_PROGRAM, of_a_paper
 from dpaudit.report.terminal import bounds_in_words, duration, one_line, result_line
 from dpaudit.run.plan import BrokenSuite, LoadedSuite, load_suites
 from dpaudit.run.process import Pool
@@ -31,8 +30,6 @@ __all__ = ["explain_command", "list_command", "rows_named"]
 
 FRESH = "its program must do the same in two fresh processes, or the row crashes"
 NOT_FRESH = f"the row has {NO_PROGRAM}"
-#: Fields of a result with lines of text, and the word before each line.
-LINES = {"reasons": "reason", "obstacles": "unmet condition", "notes": "note"}
 
 
 @contextmanager
@@ -94,7 +91,7 @@ def list_command(paths: tuple[str, ...], report_path: Path | None) -> None:
 
 def _seconds_of(path: Path) -> dict[tuple[str, str], float]:
     """Return the seconds of each row by paper and id, because suite labels differ between folders."""
-    return {(row["paper"], row["id"]): row["seconds"] for row in read_report(path)["results"]}
+    return {(row.paper, row.id): row.seconds for row in Report.read(path).results}
 
 
 @contextmanager
@@ -134,13 +131,13 @@ def rows_named(row_id: str, paths: tuple[str, ...]) -> Iterator[list[tuple[Loade
 def explain_command(row_id: str, paths: tuple[str, ...], report_path: Path | None) -> None:
     """Show what a row claims, its source, what the row does, and how it was decided."""
     console = make_console()
-    results = read_report(report_path)["results"] if report_path is not None else []
+    results = Report.read(report_path).results if report_path is not None else ()
     with rows_named(row_id, paths) as found:
         for suite, row in found:
             _explain(console, suite, row)
             # Not by the suite's label, which is a path and differs between folders.
             name = (suite.description["paper"], row["id"])
-            matching = [result for result in results if (result["paper"], result["id"]) == name]
+            matching = [result for result in results if (result.paper, result.id) == name]
             for result in matching:
                 _explain_result(console, result)
             if report_path is not None and not matching:
@@ -149,17 +146,17 @@ def explain_command(row_id: str, paths: tuple[str, ...], report_path: Path | Non
 
 def _explain(console: Console, suite: LoadedSuite, row: Mapping[str, Any]) -> None:
     console.print(Text(f"{one_line(row['id'])}: {one_line(row['title'])}", style="bold"))
-    menders = [other["id"] for other in suite.rows if row["id"] in mended_by(other)]
+    menders = [other["id"] for other in suite.rows if row["id"] in _mends(other)]
     facts = {
         "claims": row["claim"]["in_words"],
-        "paper" if about_a_paper(suite.rows) else "project": ", ".join(
+        "paper" if _about_a_paper(suite) else "project": ", ".join(
             filter(None, (suite.description["paper"], suite.description["reference"]))
         ),
         "source": row["source"],
         "view": row["view"],
         "kind": row["kind"],
         "role": _role(suite, row),
-        "mends": ", ".join(mended_by(row)),
+        "mends": ", ".join(_mends(row)),
         "mended": f"by {', '.join(menders)}" if menders else "",
         "expected": row["expect"],
         "checked": FRESH if row["has_fingerprint"] else NOT_FRESH,
@@ -174,9 +171,17 @@ def _explain(console: Console, suite: LoadedSuite, row: Mapping[str, Any]) -> No
         console.print(Text("\n" + "\n".join(f"  {line}" for line in clean(row["does"]).splitlines())))
 
 
+def _mends(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return mended_rows(row["id"], row["role"], tuple(row.get("repairs", ())))
+
+
+def _about_a_paper(suite: LoadedSuite) -> bool:
+    return of_a_paper(row["role"] for row in suite.rows)
+
+
 def _role(suite: LoadedSuite, row: Mapping[str, Any]) -> str:
     """Return the role of a row. A project's own claims are not printed anywhere, so they are just claims."""
-    return "claim" if row["role"] == "printed" and not about_a_paper(suite.rows) else one_line(row["role"])
+    return "claim" if row["role"] == "printed" and not _about_a_paper(suite) else one_line(row["role"])
 
 
 def _symbols_in(suite: LoadedSuite, row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -190,55 +195,46 @@ def _symbols_in(suite: LoadedSuite, row: Mapping[str, Any]) -> Iterator[tuple[st
             yield name, meaning
 
 
-def _explain_result(console: Console, result: Mapping[str, Any]) -> None:
+def _explain_result(console: Console, result: Result) -> None:
     console.print()
     console.print(result_line(result))
-    for field, title in LINES.items():
-        for text in result[field]:
-            console.print(Text(f"  {title}: {one_line(text)}"))
-    for item in result["evidence"]:
-        console.print(Text(f"  {_evidence(item)}"))
+    _explain_part(console, result, indent="  ")
     bounds = bounds_in_words(result)
     if bounds:
         console.print(Text(f"  bounds: {bounds}"))
-    for cell in result["cells"]:
-        _explain_cell(console, cell)
-    console.print(Text(f"  again: {one_line(result['reproduce'])}", style="dim"))
+    for cell in result.cells:
+        strength = f" / {cell.shown_strength}" if cell.shown_strength else ""
+        wanted = f" (expected {cell.expect})" if cell.surprising else ""
+        beside = "" if cell.deciding else ", does not decide the row"
+        bounds = bounds_in_words(cell)
+        line = f"  cell {one_line(cell.name)}: {cell.verdict}{strength}{wanted}{beside}"
+        console.print(Text(line + (f"  {bounds}" if bounds else "")))
+        console.print(Text(f"    claims: {one_line(cell.claim.in_words)}", style="dim"))
+        _explain_part(console, cell, indent="    ")
+    console.print(Text(f"  again: {one_line(result.reproduce)}", style="dim"))
 
 
-def _explain_cell(console: Console, cell: Mapping[str, Any]) -> None:
-    strength = f" / {shown_strength(cell)}" if shown_strength(cell) else ""
-    wanted = "" if cell["verdict"] == cell["expect"] else f" (expected {cell['expect']})"
-    beside = "" if cell["deciding"] else ", does not decide the row"
-    bounds = bounds_in_words(cell)
-    line = f"  cell {one_line(cell['name'])}: {cell['verdict']}{strength}{wanted}{beside}"
-    console.print(Text(line + (f"  {bounds}" if bounds else "")))
-    console.print(Text(f"    claims: {one_line(cell['claim']['in_words'])}", style="dim"))
-    for field, title in LINES.items():
-        for text in cell[field]:
-            console.print(Text(f"    {title}: {one_line(text)}"))
-    for item in cell["evidence"]:
-        console.print(Text(f"    {_evidence(item)}"))
+def _explain_part(console: Console, part: Part, *, indent: str) -> None:
+    """Print the reasons, unmet conditions, notes and evidence of a row or cell."""
+    lines = {"reason": part.reasons, "unmet condition": part.obstacles, "note": part.notes}
+    for title, texts in lines.items():
+        for text in texts:
+            console.print(Text(f"{indent}{title}: {one_line(text)}"))
+    for item in part.evidence:
+        console.print(Text(f"{indent}{one_line(_evidence(item))}"))
 
 
-def _many(points: int) -> str:
-    return f"{points} point{'' if points == 1 else 's'}"
-
-
-def _evidence(item: Mapping[str, Any]) -> str:
+def _evidence(item: EvidenceRecord) -> str:
     """Return one line on a piece of evidence: its kind, bound and basis."""
-    if item["evidence"] == "certificate":
-        assumed = assumed_in_words(item["assumptions"])
-        return one_line(f"certificate: {item['quantity']} <= {item['bound']}, {assumed}")
-    if item["evidence"] == "witness":
-        bound = "infinity" if item["bound"] is None else item["bound"]
-        return one_line(f"witness ({item['origin']}): {item['quantity']} >= {bound}: {item['description']}")
-    if "lower" not in item:  # the proof of a program
-        return one_line(f"program proof: {item['quantity']} <= {item['bound']}, {item['scope']}")
-    bounds = f"{item['quantity']} from {item['lower']} to {item['upper']}"
-    how = f"{item['method']}: {item['scope']}"
-    if item["confidence"] == 1:
-        return one_line(f"computation: {bounds}, {_many(item['samples'])}, {how}")
-    return one_line(
-        f"estimate: {bounds} at confidence {item['confidence']:g}, {item['samples']} samples, {how}"
-    )
+    if isinstance(item, EstimateRecord):
+        bounds = f"{item.quantity} from {item.lower} to {item.upper}"
+        points = f"{item.samples} point{'' if item.samples == 1 else 's'}"
+        samples = f"at confidence {item.confidence:g}, {item.samples} samples"
+        kind, basis = ("computation", f", {points}") if item.exact else ("estimate", f" {samples}")
+        return f"{kind}: {bounds}{basis}, {item.method}: {item.scope}"
+    if item.kind == "certificate":
+        return f"certificate: {item.quantity} <= {item.bound}, {assumed_in_words(item.assumptions)}"
+    if item.kind == "witness":
+        bound = "infinity" if item.bound is None else item.bound
+        return f"witness ({item.origin}): {item.quantity} >= {bound}: {item.description}"
+    return f"program proof: {item.quantity} <= {item.bound}, {item.scope}"

@@ -7,7 +7,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.console import Console
@@ -18,7 +17,8 @@ from dpaudit.cli.console import make_console
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.estimates import COMPUTATION
 from dpaudit.report.beyond_the_file import CANNOT_KNOW
-from dpaudit.report.file.document import read_report, write_text
+from dpaudit.report.file.document import write_text
+from dpaudit.report.file.report import Report
 from dpaudit.report.junit import junit_xml
 from dpaudit.report.markdown import markdown_table, refresh
 from dpaudit.report.sarif import sarif
@@ -49,7 +49,7 @@ def report_command(
     sarif_path: Path | None,
 ) -> None:
     """Show a JSON report as a table, with its findings, and write other formats."""
-    report = read_report(file)
+    report = Report.read(file)
     console = make_console()
     console.print(report_table(report))
     console.print(details(report), end="")
@@ -109,7 +109,7 @@ def verify_command(
     if quiet and verbose:
         raise click.UsageError("--quiet and --verbose cannot be used together.")
     _require_own_modules(file)
-    report = read_report(file)
+    report = Report.read(file)
     console = make_console()
     with console.status("") as status:  # shown on a terminal only
 
@@ -131,7 +131,7 @@ def verify_command(
         f"{len(findings) - refused - taken - computed} confirmed, {refused} not"
         + (f"; {computed} computations taken from the report, not checked" if computed else "")
         + (f"; {taken} estimates taken from the report, not checked" if taken else "")
-        + (f", at significance level {report['alpha']:g} for the whole run" if taken else "")
+        + (f", at significance level {report.alpha:g} for the whole run" if taken else "")
     )
     sys.exit(NOT_CONFIRMED if refused else 0)
 
@@ -161,7 +161,7 @@ def _require_own_modules(file: Path) -> None:
             )
 
 
-def _run_again(report: dict[str, Any], suites: tuple[str, ...], jobs: int | None) -> Iterator[Finding]:
+def _run_again(report: Report, suites: tuple[str, ...], jobs: int | None) -> Iterator[Finding]:
     from dpaudit.run.process import Pool, available_cpus
     from dpaudit.verify.again import compare_with_report
 

@@ -24,6 +24,8 @@ from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.suite import Profile
 from dpaudit.report.annotations import github_annotations
 from dpaudit.report.file.document import journal_path, write_report, write_text
+from dpaudit.report.file.parts import Result
+from dpaudit.report.file.report import Report
 from dpaudit.report.markdown import markdown_summary
 from dpaudit.report.notation import clean
 from dpaudit.report.sarif import sarif
@@ -237,7 +239,7 @@ def run_command(
                 code="E-RUN-STOPPED",
             )
             sys.exit(code)
-        report = session.report()
+        report = Report.from_json(session.report())
         _write(report, _Outputs(json_path, page, sarif_path), console, quiet=quiet)
         if not paths and default_paths() == [PAPERS]:
             console.print(f"No folder {AUDITS} exists here, so the {PAPERS} that ship with dpaudit were run.")
@@ -282,7 +284,13 @@ def _run(
         session.run(pool, show=partial(_show_refused, console), warn=_warn, fail_fast=fail_fast)
     else:
         with LiveResults(console, total=len(session.remaining), id_width=width) as live:
-            session.run(pool, show=live.show, warn=_warn, started=live.start, fail_fast=fail_fast)
+            session.run(
+                pool,
+                show=live.show,
+                warn=_warn,
+                started=live.start,
+                fail_fast=fail_fast,
+            )
     if not session.finished:
         console.print("--fail-fast: the run ended at the first row that was not accepted")
 
@@ -291,8 +299,8 @@ def _warn(text: str) -> None:
     show_error(text, code="E-JOURNAL-WRITE")
 
 
-def _show_refused(console: Console, result: dict[str, Any]) -> None:
-    if not result["accepted"]:
+def _show_refused(console: Console, result: Result) -> None:
+    if not result.accepted:
         console.print(result_line(result), soft_wrap=True)
 
 
@@ -349,7 +357,7 @@ class _Outputs:
     sarif: Path | None
 
 
-def _write(report: dict[str, Any], outputs: _Outputs, console: Console, *, quiet: bool) -> None:
+def _write(report: Report, outputs: _Outputs, console: Console, *, quiet: bool) -> None:
     """Write all files, and print the summary even if one of them cannot be written."""
     written = [_save(report, outputs.json)]
     try:
@@ -371,17 +379,17 @@ def _write(report: dict[str, Any], outputs: _Outputs, console: Console, *, quiet
         _append_summary(report)
 
 
-def _show_summary(report: dict[str, Any], console: Console, written: Sequence[Path], *, quiet: bool) -> None:
+def _show_summary(report: Report, console: Console, written: Sequence[Path], *, quiet: bool) -> None:
     """Print the summary of a run, and GitHub's annotations if a GitHub runner runs it."""
     if os.environ.get("GITHUB_ACTIONS") == "true":  # set by GitHub's runners
         for line in github_annotations(report):
             console.print(Text(line), soft_wrap=True)
-    for item in report.get("broken", ()):
-        console.print(Text(f"not run: {one_line(item['suite'])}", style="bold red"))
+    for item in report.broken:
+        console.print(Text(f"not run: {one_line(item.suite)}", style="bold red"))
     console.print(totals(report) if quiet else summary(report, written=written), soft_wrap=True)
 
 
-def _append_summary(report: dict[str, Any]) -> None:
+def _append_summary(report: Report) -> None:
     """Append a summary to the file that a job of GitHub Actions shows, if there is such a file."""
     name = os.environ.get("GITHUB_STEP_SUMMARY")
     if not name:
@@ -396,20 +404,20 @@ def _append_summary(report: dict[str, Any]) -> None:
         )
 
 
-def _save(report: dict[str, Any], path: Path) -> Path:
+def _save(report: Report, path: Path) -> Path:
     """Write the report to ``path``, or to a new temporary folder if that fails. Return where it is."""
     try:
-        write_report(path, report)
+        write_report(path, report.document)
     except InvalidParameterError as error:
         show_error(error)
         path = Path(tempfile.mkdtemp(prefix="dpaudit-")) / path.name
-        write_report(path, report)
+        write_report(path, report.document)
     return path
 
 
-def _exit_code(report: dict[str, Any]) -> int:
-    if any(result["verdict"] == "crashed" for result in report["results"]):
+def _exit_code(report: Report) -> int:
+    if any(result.verdict == "crashed" for result in report.results):
         return CRASHED
-    if "broken" in report:
+    if report.broken:
         return BROKEN_SUITE
-    return 0 if all(result["accepted"] for result in report["results"]) else AGAINST_EXPECTATION
+    return 0 if all(result.accepted for result in report.results) else AGAINST_EXPECTATION

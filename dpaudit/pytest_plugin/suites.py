@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from dpaudit.blackbox.words import weakest_violation
 from dpaudit.core.errors import DpauditError
 from dpaudit.pytest_plugin.levels import KEY, NOTE, SUMMARY, WARNING
-from dpaudit.report.roles import unexpected_cells
+from dpaudit.report.file.parts import Part, Result
 from dpaudit.report.terminal import bounds_in_words, one_line
 from dpaudit.run.engine import execute
 from dpaudit.run.plan import Settings, load_suites, plan_run, require_rows
@@ -60,11 +60,12 @@ class RowTest(pytest.Item):
         pool = Pool(1)
         try:
             plan = plan_run([str(self.path)], settings, pool, select=exactly(self.name))
-            ((_, result),) = execute(plan.rows, settings, pool)
+            ((_, found),) = execute(plan.rows, settings, pool)
         finally:
             pool.close()
+        result = Result.from_json(found)
         self.user_properties += _properties(result)
-        if not result["accepted"]:
+        if not result.accepted:
             raise _FailedRowError(_failure(result))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
@@ -78,44 +79,40 @@ class RowTest(pytest.Item):
         return self.path, None, self.name
 
 
-def _properties(result: dict[str, Any]) -> list[tuple[str, object]]:
+def _properties(result: Result) -> list[tuple[str, object]]:
     """Return what the session's summary shows of a row: one line, warnings, and notes."""
-    parts = [result, *result["cells"]]
+    parts = [result, *result.cells]
     found = [(SUMMARY, _in_one_line(result, parts))]
     found += [(WARNING, one_line(text)) for part in parts for text in _warnings(part)]
-    found += [
-        (NOTE, one_line(text)) for part in parts for text in part["notes"] if text not in _warnings(part)
-    ]
+    found += [(NOTE, one_line(text)) for part in parts for text in part.notes if text not in _warnings(part)]
     return [*dict.fromkeys(found)]
 
 
-def _in_one_line(result: dict[str, Any], parts: list[dict[str, Any]]) -> str:
+def _in_one_line(result: Result, parts: Sequence[Part]) -> str:
     """Return the verdict, the claim, the runs, and the weakest detectable violation or the bounds."""
-    powers = [item.get("details", {}).get("power") for part in parts for item in part["evidence"]]
+    powers = [item.details.get("power") for part in parts for item in part.estimates]
     detectable = [weakest_violation(power) for power in powers if power]
-    wanted = "" if result["accepted"] else f", expected {result['expect']}"
-    if result["verdict"] == "inconclusive" and any(detectable):
+    wanted = "" if result.accepted else f", expected {result.expect}"
+    if result.verdict == "inconclusive" and any(detectable):
         found = f"would have detected {' and '.join(filter(None, detectable))} with probability 1/2"
-    elif result["traceback"]:
-        found = result["traceback"].strip().splitlines()[-1]
+    elif result.traceback:
+        found = result.traceback.strip().splitlines()[-1]
     else:
-        found = bounds_in_words(result) or "; ".join(result["reasons"][:1]) or "no bound"
-    headline = (
-        f"{result['verdict'].upper()}{wanted}: {result['claim']['in_words']}, {result['samples']:,} runs"
-    )
+        found = bounds_in_words(result) or "; ".join(result.reasons[:1]) or "no bound"
+    headline = f"{result.verdict.upper()}{wanted}: {result.claim.in_words}, {result.samples:,} runs"
     return one_line(f"{headline}, {found}")
 
 
-def _warnings(part: dict[str, Any]) -> list[str]:
+def _warnings(part: Part) -> list[str]:
     """Return the unmet conditions of a row or cell, and its notes on recorded draws."""
-    return [*part["obstacles"], *(note for note in part["notes"] if note.startswith(RECORDED))]
+    return [*part.obstacles, *(note for note in part.notes if note.startswith(RECORDED))]
 
 
-def _failure(result: dict[str, Any]) -> str:
+def _failure(result: Result) -> str:
     lines = [
-        f"{result['verdict'].upper()}, expected {result['expect']}: {result['title']}",
-        f"  claim: {result['claim']['in_words']}",
-        *(f"  {line}" for line in [*result["reasons"], *unexpected_cells(result)][:6]),
-        f"  again: {result['reproduce']}",
+        f"{result.verdict.upper()}, expected {result.expect}: {result.title}",
+        f"  claim: {result.claim.in_words}",
+        *(f"  {line}" for line in [*result.reasons, *result.unexpected_cells][:6]),
+        f"  again: {result.reproduce}",
     ]
-    return "\n".join([*lines, result["traceback"] or ""]).rstrip()
+    return "\n".join([*lines, result.traceback]).rstrip()

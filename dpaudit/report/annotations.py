@@ -7,28 +7,24 @@ percent-encoded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
+from dpaudit.report.file.parts import Result
+from dpaudit.report.file.report import Report
 from dpaudit.report.notation import clean
-from dpaudit.report.roles import against_expectation, unexpected_cells
 from dpaudit.report.sarif import FIRST_LINE, place_of
 
 __all__ = ["github_annotations"]
 
 
-def github_annotations(report: Mapping[str, Any]) -> list[str]:
+def github_annotations(report: Report) -> list[str]:
     """Return one command line for each row that was not accepted and each suite that did not import."""
-    found = [_row(row) for row in report["results"] if not row["accepted"]]
-    return found + [
-        _error(item["suite"], FIRST_LINE, "not imported", item["reason"]) for item in report.get("broken", ())
-    ]
+    found = [_row(row) for row in report.results if not row.accepted]
+    return found + [_error(item.suite, FIRST_LINE, "not imported", item.reason) for item in report.broken]
 
 
-def _row(row: Mapping[str, Any]) -> str:
-    headline = f"{against_expectation(row)}: {row['title']}"
-    lines = [headline, *row["reasons"], *unexpected_cells(row), f"again: {row['reproduce']}"]
-    return _error(*place_of(row), row["id"], "\n".join(map(clean, lines)))
+def _row(row: Result) -> str:
+    headline = f"{row.against_expectation}: {row.title}"
+    lines = [headline, *row.reasons, *row.unexpected_cells, f"again: {row.reproduce}"]
+    return _error(*place_of(row), row.id, "\n".join(map(clean, lines)))
 
 
 def _error(file: str, line: int, title: str, message: str) -> str:

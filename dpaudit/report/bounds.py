@@ -26,7 +26,6 @@ Numbers = tuple[float | None, float | None, float | None]
 
 LEFT, RIGHT = 1.5, 98.5
 BAR_TOP, BAR_HEIGHT = 22, 14
-MIDDLE = BAR_TOP + BAR_HEIGHT / 2
 TICK_TOP = 60
 SMALL_HEIGHT = 18
 CROSSED = "the attack goes beyond the certificate, so an assumption of one of them is false"

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dpaudit.core.claims import LowerBound
-from dpaudit.core.estimates import shown_strength
 from dpaudit.report.exhibits import Exhibit, exhibit
-from dpaudit.report.fields import VERDICTS, read_lines, read_list, read_object, read_text
-from dpaudit.report.notation import as_number, describe, distinct, is_infinite, signs, symbol
+from dpaudit.report.file.parts import ResultCell
+from dpaudit.report.notation import distinct, is_infinite, signs, symbol
 
 __all__ = ["CellView", "cell_view"]
 
@@ -27,7 +24,6 @@ class CellView:
     upper: str
     verdict: str
     shown: str
-    verdict_class: str
     strength: str
     alarm: str
     deciding: bool
@@ -38,32 +34,28 @@ class CellView:
     traceback: str
 
 
-def cell_view(data: object) -> CellView:
-    """Return everything that the page shows of one cell. Missing or ill-typed fields are shown as missing."""
-    cell = data if isinstance(data, Mapping) else {"name": describe(data)}
-    claim = read_object(cell, "claim")
-    verdict, expect = read_text(cell, "verdict"), read_text(cell, "expect")
-    lower, claimed, upper = (as_number(cell.get(key)) for key in ("lower", "claimed", "upper"))
-    texts = distinct(lower, claimed, None if is_infinite(upper) else upper, quantity=cell.get("quantity"))
-    scope = (f"proved for {signs(read_text(cell, 'scope'))}",) if cell.get("scope") else ()
-    reasons, notes = (*scope, *read_lines(cell, "reasons")), read_lines(cell, "notes")
+def cell_view(cell: ResultCell) -> CellView:
+    """Return everything that the page shows of one cell."""
+    lower, claimed, upper = cell.numbers
+    texts = distinct(lower, claimed, None if is_infinite(upper) else upper, quantity=cell.quantity)
+    scope = (f"proved for {signs(cell.scope)}",) if cell.scope else ()
+    reasons = (*scope, *cell.reasons)
     return CellView(
-        name=read_text(cell, "name"),
-        claim=signs(read_text(claim, "in_words")),
-        quantity=symbol(cell.get("quantity")),
-        relation="≥" if claim.get("type") == LowerBound.type else "≤",
+        name=cell.name,
+        claim=signs(cell.claim.in_words),
+        quantity=symbol(cell.quantity),
+        relation="≥" if cell.claim.at_least else "≤",
         claimed=texts[1],
         lower=texts[0],
         upper=texts[2],
-        verdict=verdict,
-        shown="refuted, as expected" if verdict == expect == "refuted" else verdict,
-        verdict_class=verdict if verdict in VERDICTS else "unknown",
-        strength=shown_strength(cell),
-        alarm="" if verdict == expect else f"expected {expect or 'nothing'}",
-        deciding=cell.get("deciding") is not False,
+        verdict=cell.verdict,
+        shown="refuted, as expected" if cell.verdict == cell.expect == "refuted" else cell.verdict,
+        strength=cell.shown_strength,
+        alarm=f"expected {cell.expect}" if cell.surprising else "",
+        deciding=cell.deciding,
         reasons=reasons,
-        unmet=tuple(line for line in read_lines(cell, "obstacles") if line not in reasons),
-        notes=tuple(notes),
-        exhibits=tuple(exhibit(item) for item in read_list(cell, "evidence")),
-        traceback=read_text(cell, "traceback"),
+        unmet=tuple(line for line in cell.obstacles if line not in reasons),
+        notes=cell.notes,
+        exhibits=tuple(map(exhibit, cell.evidence)),
+        traceback=cell.traceback,
     )

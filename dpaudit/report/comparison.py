@@ -12,15 +12,14 @@ change with the seed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from dpaudit.core.estimates import shown_strength
-from dpaudit.core.row_verdicts import as_expected
-from dpaudit.report.fields import STRENGTHS
-from dpaudit.report.roles import HOLDS, role_of
+from dpaudit.report.file.parts import BodyRecord, Part, Result, ResultCell
+from dpaudit.report.file.report import Report
+from dpaudit.report.roles import HOLDS, STRENGTHS
 
-__all__ = ["Part", "got_better", "got_worse"]
+__all__ = ["got_better", "got_worse"]
 
 #: Smallest first.
 PROFILES = ("quick", "full", "paper")
@@ -29,15 +28,9 @@ REQUIRED = (None, "proved")
 #: Most first.
 ACCEPTED = ("consistent", None)
 
-#: One row or cell: its name, and its JSON.
-Part = tuple[str, Mapping[str, Any]]
 
-
-def got_worse(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return one line for each way in which the run ``new``, or a row or cell of it, is worse than ``old``.
-
-    Both arguments are reports as ``read_report`` returns them.
-    """
+def got_worse(old: Report, new: Report) -> list[str]:
+    """Return one line for each way in which the run ``new``, or a row or cell of it, is worse."""
     before, after = dict(_parts(old)), dict(_parts(new))
     lines = list(_worse_run(old, new))
     lines += [
@@ -47,40 +40,38 @@ def got_worse(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
         earlier = before.get(name)
         if earlier is None:
             if not _fine(part):
-                lines.append(f"{name}: new, {_verdict(part)}, expected {part['expect']}")
+                lines.append(f"{name}: new, {_verdict(part)}, expected {part.expect}")
         elif _stated(earlier) != _stated(part):
             lines.append(
                 f"{name}: {_changed(earlier, part)}, {_verdict(earlier)} before, {_verdict(part)} now"
             )
-        elif earlier.get("deciding", True) and not part.get("deciding", True):
+        elif _decides(earlier) and not _decides(part):
             lines.append(f"{name}: it decided its row before and does not now, {_verdict(part)}")
         elif _is_worse(earlier, part):
-            lines.append(
-                f"{name}: {_verdict(earlier)} before, {_verdict(part)} now, expected {part['expect']}"
-            )
+            lines.append(f"{name}: {_verdict(earlier)} before, {_verdict(part)} now, expected {part.expect}")
         elif less := _covers_less(earlier, part):
             lines.append(f"{name}: {_verdict(part)} as before, {less}")
     return lines
 
 
-def _worse_run(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+def _worse_run(old: Report, new: Report) -> Iterator[str]:
     """Yield one line for each way in which the run as a whole checked less or demanded less.
 
     A suite that was not run is named even if it was not run before, because its rows have no results.
     """
-    for item in new.get("broken", ()):
-        yield f"suite {item['suite']}: not run"
-    if not new["complete"]:
+    for item in new.broken:
+        yield f"suite {item.suite}: not run"
+    if not new.complete:
         yield "run: stopped before its end"
     for name, order in (("profile", PROFILES), ("require", REQUIRED), ("accept", ACCEPTED)):
-        before, now = old.get(name), new.get(name)
+        before, now = getattr(old, name), getattr(new, name)
         if order.index(now) < order.index(before):
             yield f"run: {name} {before or 'none'} before, {now or 'none'} now"
-    if new["alpha"] > old["alpha"]:
-        yield f"run: significance level {old['alpha']:g} before, {new['alpha']:g} now"
+    if new.alpha > old.alpha:
+        yield f"run: significance level {old.alpha:g} before, {new.alpha:g} now"
 
 
-def got_better(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+def got_better(old: Report, new: Report) -> list[str]:
     """Return one line for each row or cell that is better in ``new`` than in ``old``, except new ones."""
     before, after = dict(_parts(old)), dict(_parts(new))
     return [
@@ -93,86 +84,86 @@ def got_better(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _parts(report: Mapping[str, Any]) -> Iterator[Part]:
-    rows: Sequence[Mapping[str, Any]] = report["results"]
-    for row in rows:
-        yield row["id"], row
-        for cell in row["cells"]:
-            yield f"{row['id']} [{cell['name']}]", cell
+def _parts(report: Report) -> Iterator[tuple[str, Part]]:
+    for row in report.results:
+        yield row.id, row
+        for cell in row.cells:
+            yield f"{row.id} [{cell.name}]", cell
 
 
-def _stated(part: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+def _stated(part: Part) -> tuple[dict[str, Any], str]:
     """Return the claim and role. The claim in words is left out, because it can change with dpaudit."""
-    return {name: value for name, value in part["claim"].items() if name != "in_words"}, role_of(part)
+    return {name: value for name, value in part.claim.data.items() if name != "in_words"}, _role(part)
 
 
-def _changed(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+def _changed(before: Part, now: Part) -> str:
     """Say how the claim or role changed."""
     if _stated(before)[0] == _stated(now)[0]:
-        return f"its role was {role_of(before)!r} and is {role_of(now)!r}"
-    old, new = before["claim"]["in_words"], now["claim"]["in_words"]
+        return f"its role was {_role(before)!r} and is {_role(now)!r}"
+    old, new = before.claim.in_words, now.claim.in_words
     return f"another claim ({old!r} before, {new!r} now)" if old != new else f"another claim ({new!r})"
 
 
-def _fine(part: Mapping[str, Any]) -> bool:
+def _fine(part: Part) -> bool:
     """Return whether a part is as expected with all its cells, and accepted (also under ``--require``)."""
-    return as_expected(part) and bool(part.get("accepted", True))
+    return not part.surprising and (
+        not isinstance(part, Result) or (not part.unexpected_cells and part.accepted)
+    )
 
 
-def _is_worse(before: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
-    old, new = before["verdict"], now["verdict"]
+def _is_worse(before: Part, now: Part) -> bool:
+    old, new = before.verdict, now.verdict
     if old != new and old in HOLDS and new in HOLDS:  # whatever the suite expects now
-        return bool(new == "consistent")
+        return new == "consistent"
     if _fine(before) != _fine(now):
         return _fine(before)
     if old != new:
-        return bool(old in HOLDS or new == "crashed")
-    return bool(new in HOLDS and _strength(now) < _strength(before))
+        return old in HOLDS or new == "crashed"
+    return new in HOLDS and _strength(now) < _strength(before)
 
 
-def _covers_less(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+def _covers_less(before: Part, now: Part) -> str:
     """Say how a verdict of the same strength assumes more or covers less, or return an empty text.
 
     A refutation needs one violation only, so its coverage does not matter.
     """
-    if before["verdict"] != now["verdict"] or now["verdict"] not in (*HOLDS, "inconclusive"):
+    if before.verdict != now.verdict or now.verdict not in (*HOLDS, "inconclusive"):
         return ""
     if _strength(before) != _strength(now):
         return ""
     added = _assumptions(now) - _assumptions(before)
-    if added and shown_strength(now) != "proved":  # a proof without assumptions decides
+    if added and now.shown_strength != "proved":  # a proof without assumptions decides
         return f"which now assumes also {sorted(added)[0]!r}"
-    scopes = [part.get("scope") or "" for part in (before, now)]
+    scopes = [part.scope for part in (before, now)]
     if scopes[0] and scopes[0] != scopes[1]:
         return f"for {scopes[1]!r}, before for {scopes[0]!r}"
-    if shown_strength(now) in ("proved", "proved in scope", "accounted"):
+    if now.shown_strength in ("proved", "proved in scope", "accounted"):
         return ""  # the estimates next to a certificate do not decide
-    points = [sum(item["samples"] for item in _computations(part)) for part in (before, now)]
+    points = [sum(item.samples for item in part.estimates if item.exact) for part in (before, now)]
     if points[1] < points[0]:
         return f"on {points[1]} points, before on {points[0]}"
-    grids = [{item["scope"] for item in _estimates(part)} for part in (before, now)]
+    grids = [{item.scope for item in part.estimates} for part in (before, now)]
     if grids[0] - grids[1] and points[1] == points[0]:
         return f"no longer checked on {sorted(grids[0] - grids[1])[0]!r}"
     return ""
 
 
-def _assumptions(part: Mapping[str, Any]) -> set[str]:
-    return {text for item in part["evidence"] for text in item.get("assumptions", ())}
+def _assumptions(part: Part) -> set[str]:
+    return {text for item in part.evidence if isinstance(item, BodyRecord) for text in item.assumptions}
 
 
-def _estimates(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [item for item in part["evidence"] if item["evidence"] == "estimate"]
+def _decides(part: Part) -> bool:
+    return not isinstance(part, ResultCell) or part.deciding
 
 
-def _computations(part: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the estimates at confidence 1. Their samples are the points of a grid."""
-    return [item for item in _estimates(part) if item["confidence"] == 1]
+def _role(part: Part) -> str:
+    return part.role if isinstance(part, Result) else ""
 
 
-def _strength(part: Mapping[str, Any]) -> int:
-    return STRENGTHS.index(shown_strength(part) or "none")
+def _strength(part: Part) -> int:
+    return STRENGTHS.index(part.shown_strength or "none")
 
 
-def _verdict(part: Mapping[str, Any]) -> str:
-    strength = shown_strength(part)
-    return f"{part['verdict']} / {strength}" if strength else str(part["verdict"])
+def _verdict(part: Part) -> str:
+    strength = part.shown_strength
+    return f"{part.verdict} / {strength}" if strength else str(part.verdict)

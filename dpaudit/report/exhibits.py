@@ -1,8 +1,8 @@
-"""Turn the evidence of a row, as JSON, into what the page shows: trees of rules, a table of sites, facts.
+"""Turn the evidence of a row into what the page shows: trees of rules, a table of sites, facts.
 
-The report is not trusted. A field that is missing or has an unexpected type is left out or described, and is
-never an error. Long witnesses and wide trees are cut with a note on how much is left out. The JSON report has
-everything.
+The report is not trusted, and the schema leaves the bodies of certificates and witnesses open. A part of a
+body that is missing or has an unexpected type is left out or described, and is never an error. Long witnesses
+and wide trees are cut with a note on how much is left out. The JSON report has everything.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.certify.witnesses.transcript import WitnessSession, WitnessSite
-from dpaudit.report.notation import PROBABILITIES, as_number, describe, show, show_bound, symbol, words
+from dpaudit.report.file.parts import BodyRecord, EstimateRecord, EvidenceRecord
+from dpaudit.report.notation import PROBABILITIES, describe, show, show_bound, symbol, words
 
 __all__ = ["Exhibit", "SiteLine", "TreeNode", "exhibit"]
 
@@ -66,10 +67,10 @@ class SiteLine:
 
 @dataclass(frozen=True)
 class Exhibit:
-    """One piece of evidence: a certificate, a witness, an estimate, or unknown. Unused parts are empty.
+    """One piece of evidence: a certificate, a proof of a program, a witness or an estimate.
 
-    ``event`` describes what the adversary of a witness sees. ``exact`` marks an estimate at confidence 1,
-    which is a computation without samples.
+    Unused parts are empty. ``event`` describes what the adversary of a witness sees. ``exact`` marks an
+    estimate at confidence 1, which is a computation without samples.
     """
 
     kind: str
@@ -103,59 +104,45 @@ def _tree_lines(node: TreeNode, depth: int) -> Iterator[TreeLine]:
         yield TreeLine(depth + 1, "", note=f"and {node.left_out} more in the JSON report")
 
 
-def exhibit(data: object) -> Exhibit:
-    """Turn one entry of a result's ``evidence`` into an exhibit."""
-    if not isinstance(data, Mapping):
-        return Exhibit("unknown", "evidence that is not an object", facts=(("content", describe(data)),))
-    makers = {
-        "certificate": _certificate,
-        "program-proof": _program,
-        "witness": _witness,
-        "estimate": _estimate,
-    }
-    kind = data.get("evidence")
-    if isinstance(kind, str) and kind in makers:
-        return makers[kind](data)
-    return Exhibit(
-        "unknown", f"evidence of an unknown kind, {describe(kind)}", facts=_facts(data, leave=("evidence",))
-    )
+def exhibit(item: EvidenceRecord) -> Exhibit:
+    """Return what the page shows of one piece of evidence."""
+    if isinstance(item, EstimateRecord):
+        return _estimate(item)
+    return {"certificate": _certificate, "program proof": _program, "witness": _witness}[item.kind](item)
 
 
-def _certificate(data: Mapping[str, Any]) -> Exhibit:
-    assumptions = tuple(describe(a) for a in _listed(data.get("assumptions")))
-    strength = "Accounted: it holds under its assumptions." if assumptions else "Proved without assumptions."
-    tree = _Trees().rule(data.get("tree"))
+def _certificate(item: BodyRecord) -> Exhibit:
+    strength = "Accounted: it holds under its assumptions."
+    tree = _Trees().rule(item.body)
     return Exhibit(
         kind="certificate",
-        headline=f"{symbol(data.get('quantity'))} ≤ {show_bound(data.get('bound'), toward='up')}",
-        description=strength,
-        assumptions=assumptions,
+        headline=f"{symbol(item.quantity)} ≤ {show_bound(item.bound, toward='up')}",
+        description=strength if item.assumptions else "Proved without assumptions.",
+        assumptions=tuple(map(describe, item.assumptions)),
         trees=() if tree is None else (tree,),
     )
 
 
-def _program(data: Mapping[str, Any]) -> Exhibit:
+def _program(item: BodyRecord) -> Exhibit:
     """Show the scope, assumptions and size of a program's proof. Only the JSON report has its tree."""
-    body = data.get("body")
-    parts = body if isinstance(body, Mapping) else {}
-    sizes = [
-        (words, describe(len(_listed(parts.get(name)))))
-        for name, words in (
-            ("tree", "decisions and draws"),
-            ("cells", "cells"),
-            ("nodes", "recorded steps"),
-            ("releases", "releases"),
-            ("channels", "channels"),
-            ("repetitions", "loops with a random number of runs"),
-        )
-        if name in parts or name in ("tree", "cells")
-    ]
+    names = {
+        "tree": "decisions and draws",
+        "cells": "cells",
+        "nodes": "recorded steps",
+        "releases": "releases",
+        "channels": "channels",
+        "repetitions": "loops with a random number of runs",
+    }
     return Exhibit(
         kind="program proof",
-        headline=f"{symbol(data.get('quantity'))} ≤ {show_bound(data.get('bound'), toward='up')}",
-        description=f"Proved for {describe(data.get('scope'))}. The proof does not cover other data.",
-        facts=tuple(sizes),
-        assumptions=tuple(describe(a) for a in _listed(data.get("assumptions"))),
+        headline=f"{symbol(item.quantity)} ≤ {show_bound(item.bound, toward='up')}",
+        description=f"Proved for {describe(item.scope)}. The proof does not cover other data.",
+        facts=tuple(
+            (words, describe(len(_listed(item.body.get(name)))))
+            for name, words in names.items()
+            if name in item.body or name in ("tree", "cells")
+        ),
+        assumptions=tuple(map(describe, item.assumptions)),
     )
 
 
@@ -217,29 +204,26 @@ class _Trees:
         return self.left >= 0 and depth <= MAX_TREE_DEPTH
 
 
-def _witness(data: Mapping[str, Any]) -> Exhibit:
-    raw = data.get("body")
-    body: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {}
+def _witness(item: BodyRecord) -> Exhibit:
+    body = item.body
     sites = [site for site in _listed(body.get("sites")) if isinstance(site, Mapping)]
     events = _listed(body.get("events"))
     trees = _Trees()
     lines = _site_lines(sites)
-    hidden = len(sites) - len(lines)
-    bound = data.get("bound")
-    reached = "∞" if bound is None else show_bound(bound, toward="down")
+    reached = "∞" if item.bound is None else show_bound(item.bound, toward="down")
     return Exhibit(
         kind="witness",
-        headline=f"{symbol(data.get('quantity'))} ≥ {reached}",
+        headline=f"{symbol(item.quantity)} ≥ {reached}",
         facts=(
-            ("form", describe(data.get("form"))),
-            ("origin", describe(data.get("origin"))),
+            ("form", describe(item.form)),
+            ("origin", describe(item.origin)),
             ("adversary's view", describe(body.get("view"))),
         ),
-        description=str(data.get("description") or ""),
+        description=item.description,
         event=_event_in_words(body, sites, events),
         trees=tuple(node for e in events[:MAX_EVENTS] if (node := trees.event(e)) is not None),
         sites=tuple(lines),
-        left_out=_cut_note(hidden, "site") or _cut_note(len(events) - MAX_EVENTS, "event"),
+        left_out=_cut_note(len(sites) - len(lines), "site") or _cut_note(len(events) - MAX_EVENTS, "event"),
         details=_leak(body.get("leak")) + _facts(body, leave=("sites", "events", "leak", "view")),
     )
 
@@ -351,32 +335,27 @@ def _loss(data: Mapping[str, Any]) -> float | None:
     return None if math.isnan(loss) else loss
 
 
-def _estimate(data: Mapping[str, Any]) -> Exhibit:
-    lower, upper = as_number(data.get("lower")), as_number(data.get("upper"))
-    confidence, samples = as_number(data.get("confidence")), as_number(data.get("samples"))
-    quantity = symbol(data.get("quantity"))
-    small = data.get("quantity") in PROBABILITIES
-    low = f"{show(lower, digits=6, toward='down', below_one=small)} ≤ " if lower is not None else ""
-    high = f" ≤ {show(upper, digits=6, toward='up')}" if upper is not None else ""
-    sure = "exact on its scope" if confidence == 1 else show(confidence, digits=10, toward="down")
-    facts = [
-        ("confidence", sure),
-        ("points" if confidence == 1 else "samples", show(samples, digits=15)),
-        ("method", describe(data.get("method"))),
-        ("scope", describe(data.get("scope"))),
-        ("covers the claim", describe(data.get("covers_claim") is True)),
+def _estimate(item: EstimateRecord) -> Exhibit:
+    quantity, small = symbol(item.quantity), item.quantity in PROBABILITIES
+    low = f"{show(item.lower, digits=6, toward='down', below_one=small)} ≤ " if item.lower is not None else ""
+    high = f" ≤ {show(item.upper, digits=6, toward='up')}" if item.upper is not None else ""
+    sure = "exact on its scope" if item.exact else show(item.confidence, digits=10, toward="down")
+    facts = [("confidence", sure)]
+    if item.samples or not item.exact:  # a closed form has no points to count
+        facts.append(("points" if item.exact else "samples", show(item.samples, digits=15)))
+    facts += [
+        ("method", describe(item.method)),
+        ("scope", describe(item.scope)),
+        ("covers the claim", describe(item.covers_claim)),
     ]
-    if data.get("seed") is not None:
-        facts.append(("seed", str(data["seed"])))
-    if confidence == 1 and not samples:  # a closed form: there are no points to count
-        del facts[1]
-    details = data.get("details")
+    if item.seed is not None:
+        facts.append(("seed", str(item.seed)))
     return Exhibit(
         kind="estimate",
         headline=f"{low}{quantity}{high}" if low or high else f"{quantity}: no bound on either side",
         facts=tuple(facts),
-        details=_facts(details) if isinstance(details, Mapping) else (),
-        exact=confidence == 1,
+        details=_facts(item.details),
+        exact=item.exact,
     )
 
 

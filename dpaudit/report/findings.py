@@ -1,7 +1,6 @@
 """Collect the findings of each paper: what it states, what is false and by how much, and the repairs.
 
-The page, ``dpaudit report`` and the Markdown table begin with these findings. Fields of the report that are
-missing or of an unexpected type are shown as missing.
+The page, ``dpaudit report`` and the Markdown table begin with these findings.
 """
 
 from __future__ import annotations
@@ -9,17 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from dpaudit.core.claims import Controls, LowerBound
-from dpaudit.core.estimates import shown_strength
-from dpaudit.report.fields import STRENGTHS, read_lines, read_list, read_object, read_text
-from dpaudit.report.notation import as_number, distinct, is_infinite, natural_key, show, signs, symbol
-from dpaudit.report.roles import HOLDS, STATED, mended_by, role_of
+from dpaudit.report.file.parts import Part, Result
+from dpaudit.report.file.report import Report
+from dpaudit.report.notation import distinct, is_infinite, natural_key, show, signs, symbol
+from dpaudit.report.roles import HOLDS, STATED, STRENGTHS
 
 __all__ = ["Finding", "PaperFindings", "by_how_much", "counted", "findings", "first_reason", "named_repair"]
-
-Result = Mapping[str, Any]
 
 #: The factor between bound and claim is shown only if it is at least this.
 FACTOR_FROM = 1.005
@@ -57,39 +52,27 @@ class PaperFindings:
     unchecked: int
 
 
-def findings(report: Mapping[str, Any]) -> list[PaperFindings]:
+def findings(report: Report) -> list[PaperFindings]:
     """Return the findings of each paper with a row, in the order of the suites, then other papers by name."""
     rows: dict[str, list[Result]] = {}
-    for result in sorted(read_list(report, "results"), key=_place):
-        rows.setdefault(read_text(result, "paper"), []).append(result)
-    suites = [suite for suite in read_list(report, "suites") if isinstance(suite, Mapping)]
+    for result in sorted(report.results, key=lambda row: natural_key(row.id)):
+        rows.setdefault(result.paper, []).append(result)
     titles: dict[str, dict[str, None]] = {}  # a dict keeps each title of a paper once, in order
-    for suite in suites:
-        titles.setdefault(read_text(suite, "paper"), {})[read_text(suite, "title")] = None
-    named = [read_text(suite, "paper") for suite in suites]
-    left = sorted(rows.keys() - set(named), key=natural_key)
-    unchecked = Counter(
-        read_text(item, "paper") for item in read_list(report, "unchecked") if isinstance(item, Mapping)
-    )
+    for suite in report.suites:
+        titles.setdefault(suite.paper, {})[suite.title] = None
+    left = sorted(rows.keys() - titles.keys(), key=natural_key)
+    unchecked = Counter(item.paper for item in report.unchecked)
     return [
         _paper(name, ", ".join(titles.get(name, ())), rows[name], unchecked[name])
-        for name in dict.fromkeys([*named, *left])
+        for name in (*titles, *left)
         if name in rows
     ]
 
 
-def _place(result: Result) -> tuple[Any, ...]:
-    return natural_key(read_text(result, "id"))
-
-
 def _paper(name: str, title: str, rows: Sequence[Result], unchecked: int) -> PaperFindings:
-    stated = {role: tuple(row for row in rows if role_of(row) == role) for role in STATED}
-    mending: dict[str, list[Result]] = {}
-    for row in rows:
-        for mended in dict.fromkeys(mended_by(row)):
-            mending.setdefault(mended, []).append(row)
+    stated = {role: tuple(row for row in rows if row.role == role) for role in STATED}
     false = {
-        role: tuple(_finding(row, mending) for row in group if row.get("verdict") == "refuted")
+        role: tuple(_finding(row, rows) for row in group if row.verdict == "refuted")
         for role, group in stated.items()
     }
     return PaperFindings(
@@ -97,27 +80,27 @@ def _paper(name: str, title: str, rows: Sequence[Result], unchecked: int) -> Pap
         title=title,
         stated={role: group for role, group in stated.items() if group},
         false={role: group for role, group in false.items() if group},
-        open=tuple(row for group in stated.values() for row in group if row.get("verdict") == "inconclusive"),
-        outside=tuple(r for r in rows if role_of(r) == "what-if" and r.get("verdict") == "refuted"),
+        open=tuple(row for group in stated.values() for row in group if row.verdict == "inconclusive"),
+        outside=tuple(row for row in rows if row.does_not_extend),
         unchecked=unchecked,
     )
 
 
-def _finding(row: Result, mending: Mapping[str, Sequence[Result]]) -> Finding:
-    repairs = mending.get(read_text(row, "id"), ())
+def _finding(false: Result, rows: Sequence[Result]) -> Finding:
+    repairs = [row for row in rows if false.id in row.mends]
     return Finding(
-        row,
-        by_how_much(row),
-        tuple(repair for repair in repairs if repair.get("verdict") in HOLDS),
-        tuple(repair for repair in repairs if repair.get("verdict") not in HOLDS),
+        false,
+        by_how_much(false),
+        tuple(row for row in repairs if row.verdict in HOLDS),
+        tuple(row for row in repairs if row.verdict not in HOLDS),
     )
 
 
 def counted(rows: Iterable[Result], verdict: str) -> str:
     """Return how many rows have a verdict, split by strength: ``12 (8 proved, 4 tested)``."""
-    group = [row for row in rows if row.get("verdict") == verdict]
-    kinds = Counter(shown_strength(row) for row in group)
-    known = [f"{kinds[kind]} {kind}" for kind in STRENGTHS[::-1] if kind != "none" and kinds[kind]]
+    group = [row for row in rows if row.verdict == verdict]
+    kinds = Counter(row.shown_strength for row in group)
+    known = [f"{kinds[kind]} {kind}" for kind in STRENGTHS[::-1] if kinds[kind]]
     return f"{len(group)} ({', '.join(known)})" if known else str(len(group))
 
 
@@ -127,32 +110,21 @@ def by_how_much(result: Result) -> str:
     If the row itself has no such bound, the text names the first refuted deciding cell that has one. It is
     empty if there is none, and for rows about controls, whose number counts cells.
     """
-    if read_object(result, "claim").get("type") == Controls.type:
+    if result.claim.counts_controls:
         return ""
-    own = _missed(result)
-    if own:
-        return own
-    for cell in read_list(result, "cells"):
-        if (
-            isinstance(cell, Mapping)
-            and cell.get("verdict") == "refuted"
-            and cell.get("deciding") is not False
-        ):
-            missed = _missed(cell)
-            if missed:
-                return f"{missed} at {signs(read_text(cell, 'name'))}"
-    return ""
+    false = (cell for cell in result.cells if cell.verdict == "refuted" and cell.deciding)
+    inside = (f"{missed} at {signs(cell.name)}" for cell in false if (missed := _missed(cell)))
+    return _missed(result) or next(inside, "")
 
 
-def _missed(part: Result) -> str:
+def _missed(part: Part) -> str:
     """Return the bound of a row or cell that contradicts its claim, and the claim, or an empty text."""
-    at_least = read_object(part, "claim").get("type") == LowerBound.type
-    lower, claimed, upper = (as_number(part.get(key)) for key in ("lower", "claimed", "upper"))
-    found = upper if at_least else lower
+    at_least, claimed = part.claim.at_least, part.claimed
+    found = part.upper if at_least else part.lower
     if found is None or claimed is None or not (found < claimed if at_least else found > claimed):
         return ""
-    low, claim, high = distinct(lower, claimed, upper, quantity=part.get("quantity"))
-    quantity = symbol(part.get("quantity"))
+    low, claim, high = distinct(*part.numbers, quantity=part.quantity)
+    quantity = symbol(part.quantity)
     if at_least:
         return f"{quantity} ≤ {high}, claimed ≥ {claim}{_factor(claimed, found)}"
     return f"{quantity} ≥ {low}, claimed ≤ {claim}{_factor(found, claimed)}"
@@ -171,14 +143,10 @@ def _factor(large: float, small: float) -> str:
 
 def named_repair(repair: Result) -> str:
     """Return the id of a repair that holds, with its verdict if that is only consistent."""
-    verdict = read_text(repair, "verdict")
-    return read_text(repair, "id") + (f" ({verdict})" if verdict != "verified" else "")
+    return repair.id + (f" ({repair.verdict})" if repair.verdict != "verified" else "")
 
 
 def first_reason(result: Result) -> str:
     """Return the first reason or unmet condition of an open row, or of its first open cell that has one."""
-    cells = [cell for cell in read_list(result, "cells") if isinstance(cell, Mapping)]
-    for part in (result, *(cell for cell in cells if cell.get("verdict") == "inconclusive")):
-        for line in (*read_lines(part, "reasons"), *read_lines(part, "obstacles")):
-            return line
-    return ""
+    parts = (result, *(cell for cell in result.cells if cell.verdict == "inconclusive"))
+    return next((line for part in parts for line in (*part.reasons, *part.obstacles)), "")

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpaudit.report.fields import STRENGTHS, VERDICTS
+from dpaudit.report.file.parts import claim_id
 from dpaudit.report.notation import natural_key
-from dpaudit.report.roles import claim_id
+from dpaudit.report.roles import STRENGTHS, URGENT_FIRST
 from dpaudit.report.rows import RowView
 
 __all__ = [
@@ -21,11 +21,8 @@ __all__ = [
     "links",
 ]
 
-#: The verdicts, the best first.
-SHOWN_VERDICTS = VERDICTS[::-1]
-
 #: Roles in the main column of a claim, and in the column beside it. Rows of other roles are folded by role.
-MAIN, BESIDE = ("printed", "other"), ("repaired", "sharper")
+MAIN, BESIDE = ("printed",), ("repaired", "sharper")
 FOLDED = ("step", "what-if", "control")
 
 
@@ -101,7 +98,7 @@ def _verdicts(rows: Sequence[RowView]) -> list[dict[str, Any]]:
     """Return for each verdict the number of rows, their strengths, and the verdict's share of a bar."""
     found: list[dict[str, Any]] = []
     start = 0.0
-    for verdict in SHOWN_VERDICTS:
+    for verdict in URGENT_FIRST[::-1]:
         group = [row for row in rows if row.verdict == verdict]
         strengths = Counter(row.strength for row in group)
         share = 100.0 * len(group) / len(rows) if rows else 0.0
@@ -130,7 +127,7 @@ def counts_by_paper(rows: Sequence[RowView], headings: Mapping[str, str]) -> lis
                         "paper": paper,
                         "words": words,
                         "count": len(group),
-                        "verdicts": [sum(row.verdict == v for row in group) for v in SHOWN_VERDICTS],
+                        "verdicts": [sum(row.verdict == v for row in group) for v in URGENT_FIRST[::-1]],
                         "alarms": sum(bool(row.alarm) for row in group),
                     }
                 )

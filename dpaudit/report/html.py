@@ -20,14 +20,14 @@ from typing import Any
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
-from dpaudit.core.errors import BrokenReportError
 from dpaudit.report.beyond_the_file import CANNOT_KNOW
 from dpaudit.report.exhibits import Fact
-from dpaudit.report.fields import VERDICTS, read_object, read_text
+from dpaudit.report.file.parts import OUTSIDE, Result
+from dpaudit.report.file.report import Report
 from dpaudit.report.findings import PaperFindings, counted, findings, first_reason
 from dpaudit.report.groups import counts_by_paper, counts_by_role, grouped, links
 from dpaudit.report.notation import clean, describe, natural_key, words
-from dpaudit.report.roles import OUTSIDE, about_a_paper, counted_rows, role_headings, unchecked_of
+from dpaudit.report.roles import URGENT_FIRST, about_a_paper, counted_rows, role_headings
 from dpaudit.report.rows import RowView, attention, row_view
 from dpaudit.report.units import INLINE, packed, packed_lines, units
 
@@ -37,42 +37,22 @@ __all__ = ["render_html"]
 RESERVED = ("claim.", "pack.", "lines.")
 
 
-def render_html(report: dict[str, Any], *, inline: int = INLINE) -> str:
-    """Render a JSON report as one HTML page.
+def render_html(report: Report, *, inline: int = INLINE) -> str:
+    """Render a report as one HTML page, with rows in the order of ``dpaudit.report.rows.attention``.
 
-    Rows are in the order of ``dpaudit.report.rows.attention``. Any field except the two named below may be
-    missing, null or of a later version. It is then shown as missing, or described.
-
-    Parameters
-    ----------
-    report : dict
-        The JSON report.
-    inline : int, optional
-        Evidence with more characters of markup than this is packed, and unfolds on demand.
-
-    Returns
-    -------
-    str
-        The page.
-
-    Raises
-    ------
-    BrokenReportError
-        ``results`` or ``unchecked`` is not a list of objects with an ``id``.
+    Evidence with more than ``inline`` characters of markup is packed, and unfolds on demand.
     """
-    results = _objects(report, "results")
-    _objects(report, "unchecked")
-    unchecked = unchecked_of(report)
-    headings = role_headings(results)
-    anchors = _anchors([read_text(item, "id") for item in (*results, *unchecked)])
-    order = sorted(range(len(results)), key=lambda i: attention(results[i]))
-    claims = [row_view(results[i], anchor=anchors[i]) for i in order]
+    headings = role_headings(report.results)
+    unchecked = report.shown_unchecked
+    anchors = _anchors([*(row.id for row in report.results), *(item.id for item in unchecked)])
+    placed = sorted(zip(report.results, anchors, strict=False), key=lambda pair: attention(pair[0]))
+    claims = [row_view(row, anchor=anchor) for row, anchor in placed]
     style, script = _part("report.css"), _part("report.js")
     policy = (
         f"default-src 'none'; style-src 'sha256-{_digest(style)}'; script-src 'sha256-{_digest(script)}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    overview = _overview(claims, headings) | {"of_a_paper": about_a_paper(results)}
+    overview = _overview(claims, headings) | {"of_a_paper": about_a_paper(report.results)}
     details = _environment().get_template("details.html.j2").make_module(overview)
     found, packs = packed(
         units(overview["groups"], vars(details)["body"], vars(details)["block"]), inline=inline
@@ -88,14 +68,14 @@ def render_html(report: dict[str, Any], *, inline: int = INLINE) -> str:
         more=[name for name, _ in more],
         packs=[*packs, *more],
         unchecked=[
-            (anchor, *(read_text(item, key) for key in ("id", "paper", "reason")))
-            for anchor, item in zip(anchors[len(results) :], unchecked, strict=True)
+            (anchor, item.id, item.paper, item.reason)
+            for anchor, item in zip(anchors[len(report.results) :], unchecked, strict=True)
         ],
         **overview,
-        complete=report.get("complete") is not False,
+        complete=report.complete,
         run=_run(report),
         stamps=_stamps(report),
-        suites=_suites(report),
+        suites=report.suites,
         style=Markup(style),
         script=Markup(script),
         policy=policy,
@@ -115,21 +95,19 @@ def _overview(claims: list[RowView], headings: Mapping[str, str]) -> dict[str, A
         "papers": sorted({c.paper for c in claims}, key=natural_key),
         "counts": counts_by_paper(claims, headings),
         "kinds": sorted({c.kind for c in claims}, key=natural_key),
-        "verdicts": [v for v in VERDICTS if any(c.verdict == v for c in claims)],
+        "verdicts": [v for v in URGENT_FIRST if any(c.verdict == v for c in claims)],
         "alarms": sum(bool(c.alarm) for c in claims),
     }
 
 
-def _findings(
-    report: Mapping[str, Any], claims: list[RowView], headings: Mapping[str, str]
-) -> list[dict[str, Any]]:
+def _findings(report: Report, claims: list[RowView], headings: Mapping[str, str]) -> list[dict[str, Any]]:
     """Return the findings of each paper, with the rows as the page shows them."""
     known = {(row.paper, row.id): row for row in reversed(claims)}
 
-    def view(result: Mapping[str, Any]) -> RowView:
-        return known[read_text(result, "paper"), read_text(result, "id")]
+    def view(result: Result) -> RowView:
+        return known[result.paper, result.id]
 
-    def shown(results: Iterable[Mapping[str, Any]]) -> list[RowView]:
+    def shown(results: Iterable[Result]) -> list[RowView]:
         return [view(result) for result in results]
 
     return [
@@ -174,26 +152,20 @@ def _outcomes(found: PaperFindings, headings: Mapping[str, str]) -> list[tuple[s
         (verdict, f"{headings[role]} {word}: {counted(rows, verdict)}")
         for verdict, word in words.items()
         for role, rows in found.stated.items()
-        if any(row.get("verdict") == verdict for row in rows)
+        if any(row.verdict == verdict for row in rows)
     ]
 
 
-def _run(report: Mapping[str, Any]) -> str:
+def _run(report: Report) -> str:
     """Return the settings of the run in one line."""
-    stamps = report.get("stamps")
-    started = read_text(stamps, "started") if isinstance(stamps, Mapping) else ""
-    settings = [
-        (name, str(report[key]))
-        for key, name in (("profile", "profile"), ("seed", "seed"), ("alpha", "significance level"))
-        if report.get(key) is not None
-    ]
-    return " · ".join([f"{name} {value}" for name, value in settings] + ([started] if started else []))
+    settings = f"profile {report.profile} · seed {report.seed} · significance level {report.alpha}"
+    return f"{settings} · {report.started}" if report.started else settings
 
 
-def _stamps(report: Mapping[str, Any]) -> list[Fact]:
+def _stamps(report: Report) -> list[Fact]:
     """Return every other top-level field of the report, with objects spelled out."""
     facts: list[Fact] = []
-    for key, value in report.items():
+    for key, value in report.document.items():
         if key not in ("results", "unchecked", "suites"):
             facts += _spelled(words(key), value, depth=0)
     return facts
@@ -210,25 +182,6 @@ def _spelled(name: str, value: object, *, depth: int) -> list[Fact]:
     return [(name, str(value) if plain else describe(value))]
 
 
-def _suites(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the paper, reference, file, commit, hash and symbols of each suite."""
-    suites = report.get("suites")
-    if not isinstance(suites, list):
-        return []
-    keys = ("paper", "title", "reference", "suite", "commit", "sha256")
-    return [
-        {
-            **{key: read_text(suite, key) for key in keys},
-            "modified": suite.get("modified") is True,
-            "symbols": tuple(
-                (clean(name), describe(meaning)) for name, meaning in read_object(suite, "symbols").items()
-            ),
-        }
-        for suite in suites
-        if isinstance(suite, Mapping)
-    ]
-
-
 def _anchors(ids: list[str]) -> list[str]:
     """Return one anchor for each id. Unsafe characters become hyphens, and repeats get a number."""
     taken = {"top", "glossary"}  # "#top" is the top of any page
@@ -242,16 +195,6 @@ def _anchors(ids: list[str]) -> list[str]:
         taken.add(name.lower())
         anchors.append(name)
     return anchors
-
-
-def _objects(report: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
-    items = report.get(key, [])
-    if not isinstance(items, list) or not all(isinstance(item, Mapping) and "id" in item for item in items):
-        raise BrokenReportError(
-            f"a report's {key} must be a list of objects with an id, got {items!r:.60}.",
-            code="E-REPORT-ITEMS",
-        )
-    return items
 
 
 def _part(name: str) -> str:

@@ -95,13 +95,8 @@ def natural_key(text: str) -> tuple[tuple[int, int, str], ...]:
     )
 
 
-def as_number(value: object) -> float | None:
-    """Return a number of a report as a float, or ``inf`` if it is too large.
-
-    Return ``None`` for NaN, booleans and anything that is not a number.
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
+def as_number(value: float) -> float | None:
+    """Return a number as a float: infinite if it is beyond all floats, and ``None`` for NaN."""
     try:
         number = float(value)
     except OverflowError:

@@ -9,24 +9,13 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dpaudit.core.claims import Controls, LowerBound
-from dpaudit.core.estimates import shown_strength
 from dpaudit.report.bounds import bounds_picture
 from dpaudit.report.cells import CellView, cell_view
 from dpaudit.report.chart import draw_plot
 from dpaudit.report.exhibits import Exhibit, Fact, exhibit
-from dpaudit.report.fields import (
-    NO_PROGRAM,
-    STRENGTHS,
-    VERDICTS,
-    read_lines,
-    read_list,
-    read_object,
-    read_text,
-)
+from dpaudit.report.file.parts import BodyRecord, Result
 from dpaudit.report.notation import (
     MISSING,
-    as_number,
     attained,
     describe,
     distinct,
@@ -38,8 +27,8 @@ from dpaudit.report.notation import (
     symbol,
     words,
 )
-from dpaudit.report.roles import HOLDS, STATED, mended_by, refuted_as_expected, refuted_under, role_of
-from dpaudit.report.slack import bounds_in_cells, slack_of, slack_text, slack_words
+from dpaudit.report.roles import HOLDS, NO_PROGRAM, STATED, STRENGTHS, URGENT_FIRST
+from dpaudit.report.slack import slack_of, slack_text, slack_words
 
 __all__ = ["RowView", "attention", "row_view"]
 
@@ -110,7 +99,6 @@ class RowView:
     verdict: str
     label: str
     shown: str
-    verdict_class: str
     strength: str
     alarm: str
     expected: bool
@@ -149,151 +137,121 @@ class RowView:
         return bool(self.alarm) or self.verdict == "crashed"
 
 
-def attention(result: Mapping[str, Any]) -> tuple[Any, ...]:
+def attention(row: Result) -> tuple[Any, ...]:
     """Return the sort key of a result, so that rows that need attention come first.
 
     The order is: crashed rows, rows that are not accepted, then the others by verdict (refuted, inconclusive,
     consistent, verified), the weakest strength first. Stated claims and steps come before the other roles at
     each of the first two levels and among the others. Ties are sorted by paper and id.
     """
-    verdict, strength = result.get("verdict"), result.get("strength")
-    weakness = STRENGTHS.index(strength) if strength in STRENGTHS else -1
-    stated = 0 if role_of(result) in STATED else 1
-    if verdict not in VERDICTS or verdict == "crashed":
-        place = (0, stated, 0, 0)
-    elif _alarm(result):
-        place = (1, stated, VERDICTS.index(verdict), 0)
+    order, weakness = URGENT_FIRST.index(row.verdict), STRENGTHS.index(row.strength)
+    if row.verdict == "crashed":
+        place = (0, 0, 0)
+    elif _alarm(row):
+        place = (1, order, 0)
     else:
-        place = (2, stated, VERDICTS.index(verdict), weakness if verdict in HOLDS else 0)
-    return (*place, natural_key(read_text(result, "paper")), natural_key(read_text(result, "id")))
+        place = (2, order, weakness if row.verdict in HOLDS else 0)
+    stated = 0 if row.role in STATED else 1
+    return (place[0], stated, *place[1:], natural_key(row.paper), natural_key(row.id))
 
 
-def _expected(result: Mapping[str, Any]) -> bool:
-    expected = result.get("as_expected")
-    return expected if isinstance(expected, bool) else result.get("verdict") == result.get("expect")
+def _alarm(row: Result) -> str:
+    """Return in a few words why a result was not accepted, or an empty text if it was.
+
+    It was if every unexpected verdict is ``consistent`` instead of ``verified`` and the run accepts that.
+    """
+    against = [part for part in (row, *row.cells) if part.surprising]
+    weaker = all((part.verdict, part.expect) == ("consistent", "verified") for part in against)
+    if row.as_expected or (row.accepted and weaker):
+        return "" if row.accepted else "below --require"
+    return f"expected {row.expect}" if row.surprising else "a cell not as expected"
 
 
-def _weaker(result: Mapping[str, Any]) -> bool:
-    """Return whether every unexpected verdict is ``consistent`` instead of ``verified``."""
-    cells = [cell for cell in read_list(result, "cells") if isinstance(cell, Mapping)]
-    against = [part for part in (result, *cells) if part.get("verdict") != part.get("expect")]
-    return all((part.get("verdict"), part.get("expect")) == ("consistent", "verified") for part in against)
-
-
-def _alarm(result: Mapping[str, Any]) -> str:
-    """Return in a few words why a result was not accepted, or an empty text if it was."""
-    if result.get("accepted") is True and _expected(result) is False and _weaker(result):
-        return ""
-    if not _expected(result):
-        inside = result.get("verdict") == result.get("expect")
-        return "a cell not as expected" if inside else f"expected {read_text(result, 'expect') or 'nothing'}"
-    return "below --require" if result.get("accepted") is False else ""
-
-
-def row_view(result: Mapping[str, Any], *, anchor: str) -> RowView:
-    """Return what the page shows of one result. Missing or ill-typed fields are shown as missing."""
-    verdict, strength = read_text(result, "verdict"), shown_strength(result)
-    claim = read_object(result, "claim")
-    at_least = claim.get("type") == LowerBound.type
-    lower, claimed, upper = (as_number(result.get(key)) for key in ("lower", "claimed", "upper"))
+def row_view(row: Result, *, anchor: str) -> RowView:
+    """Return what the page shows of one result."""
+    lower, claimed, upper = row.numbers
     upper = None if is_infinite(upper) else upper
     draw = partial(
         bounds_picture,
         lower=lower,
         claimed=claimed,
         upper=upper,
-        at_least=at_least,
-        quantity=read_text(result, "quantity"),
+        at_least=row.claim.at_least,
+        quantity=row.quantity,
     )
-    slack, in_cells = slack_of(result), bounds_in_cells(result)
+    slack = slack_of(row)
     # A count of cells is not a bound. Bounds of cells are about different claims, so the row draws none.
-    drawn = claim.get("type") != Controls.type and not in_cells
-    quantity = result.get("quantity")
-    low_text, claim_text, high_text = distinct(lower, claimed, upper, quantity=quantity)
-    evidence = tuple(exhibit(item) for item in read_list(result, "evidence"))
-    reasons, notes = read_lines(result, "reasons"), read_lines(result, "notes")
-    worst = _worst_in_words(result)
-    label = "does not extend" if _does_not_extend(result) else verdict
+    drawn = not row.claim.counts_controls and not row.bounds_in_cells
+    low_text, claim_text, high_text = distinct(lower, claimed, upper, quantity=row.quantity)
+    evidence = tuple(map(exhibit, row.evidence))
+    worst = _worst_in_words(row)
+    label = "does not extend" if row.does_not_extend else row.verdict
     return RowView(
         anchor=anchor,
-        id=read_text(result, "id"),
-        title=signs(read_text(result, "title")),
-        paper=read_text(result, "paper"),
-        kind=read_text(result, "kind"),
-        role=role_of(result),
-        verdict=verdict,
+        id=row.id,
+        title=signs(row.title),
+        paper=row.paper,
+        kind=row.kind,
+        role=row.role,
+        verdict=row.verdict,
         label=label,
-        shown=f"{label}, as expected" if label == "refuted" and refuted_as_expected(result) else label,
-        verdict_class=verdict if verdict in VERDICTS else "unknown",
-        strength=strength,
-        alarm=_alarm(result),
-        expected=_expected(result),
-        claim=signs(read_text(claim, "in_words")),
-        context=_context(claim),
-        quantity=symbol(result.get("quantity")),
-        sides=_sides(result, evidence),
-        relation="≥" if at_least else "≤",
+        shown=row.shown_verdict if label == row.verdict else label,
+        strength=row.shown_strength,
+        alarm=_alarm(row),
+        expected=row.as_expected,
+        claim=signs(row.claim.in_words),
+        context=_context(row.claim.data),
+        quantity=symbol(row.quantity),
+        sides=_sides(row),
+        relation="≥" if row.claim.at_least else "≤",
         claimed=claim_text,
         lower=low_text,
         upper=high_text,
         lower_by="" if lower is None else _lower_source(evidence),
         upper_by="" if upper is None else _upper_source(evidence),
         sort={"claimed": claimed, "lower": lower, "upper": upper, "slack": slack},
-        slack=slack_text(slack, verdict),
+        slack=slack_text(slack, row.verdict),
         slack_words=""
         if slack is None or worst
-        else slack_words(slack, high_text, verdict, met=attained(lower, claimed, upper)),
-        in_cells=in_cells and claim.get("type") != Controls.type,
+        else slack_words(slack, high_text, row.verdict, met=attained(lower, claimed, upper)),
+        in_cells=row.bounds_in_cells and not row.claim.counts_controls,
         mini=draw(small=True) if drawn else Markup(""),
         picture=draw() if drawn else Markup(""),
-        meaning=_meaning(result, verdict, strength, worst=worst),
-        reasons=reasons,
-        notes=tuple(notes),
-        unmet=tuple(line for line in read_lines(result, "obstacles") if line not in reasons),
-        cells=tuple(cell_view(cell) for cell in read_list(result, "cells")),
+        meaning=_meaning(row, worst=worst),
+        reasons=row.reasons,
+        notes=row.notes,
+        unmet=tuple(line for line in row.obstacles if line not in row.reasons),
+        cells=tuple(map(cell_view, row.cells)),
         exhibits=evidence,
-        plots=tuple(draw_plot(plot) for plot in read_list(result, "plots")),
-        facts=_row_facts(result),
-        traceback=read_text(result, "traceback"),
-        reproduce=read_text(result, "reproduce"),
-        mends=mended_by(result),
-        under=tuple(refuted_under(result)),
+        plots=tuple(map(draw_plot, row.plots)),
+        facts=_row_facts(row),
+        traceback=row.traceback,
+        reproduce=row.reproduce,
+        mends=row.mends,
+        under=tuple(row.refuted_cells),
     )
 
 
-def _does_not_extend(result: Mapping[str, Any]) -> bool:
-    """Return whether this result is a refuted what-if: the claim does not extend to its setting."""
-    return role_of(result) == "what-if" and result.get("verdict") == "refuted"
+def _sides(row: Result) -> tuple[str, str]:
+    rigorous = any(isinstance(item, BodyRecord) for item in row.evidence)
+    private = row.kind == "privacy" or (row.kind == "structure" and rigorous)
+    return PRIVATE_SIDES if private and row.strength != "tested" else OTHER_SIDES
 
 
-def _sides(result: Mapping[str, Any], evidence: tuple[Exhibit, ...]) -> tuple[str, str]:
-    rigorous = any(item.kind in ("certificate", "program proof", "witness") for item in evidence)
-    kind = read_text(result, "kind")
-    private = kind == "privacy" or (kind == "structure" and rigorous)
-    return PRIVATE_SIDES if private and read_text(result, "strength") != "tested" else OTHER_SIDES
-
-
-def _worst_in_words(result: Mapping[str, Any]) -> str:
+def _worst_in_words(row: Result) -> str:
     """Compare the worst computed value with the claim if a computation without samples refutes the row.
 
     The text is empty for every other row, and if no such computation states the bound that the row shows.
     """
-    if (read_text(result, "verdict"), read_text(result, "strength")) != ("refuted", "tested"):
+    if (row.verdict, row.strength) != ("refuted", "tested") or row.claimed is None:
         return ""
-    at_least = read_object(result, "claim").get("type") == LowerBound.type
-    lower, claimed, upper = (as_number(result.get(key)) for key in ("lower", "claimed", "upper"))
-    side, bound = ("upper", upper) if at_least else ("lower", lower)
-    parts = [result, *(cell for cell in read_list(result, "cells") if isinstance(cell, Mapping))]
-    stating = [
-        item
-        for part in parts
-        for item in read_list(part, "evidence")
-        if isinstance(item, Mapping) and item.get("evidence") == "estimate"
-        if bound is not None and as_number(item.get(side)) == bound
-    ]
-    if claimed is None or not stating or any(as_number(item.get("confidence")) != 1 for item in stating):
+    at_least, (lower, claimed, upper) = row.claim.at_least, row.numbers
+    bound = upper if at_least else lower
+    estimates = [item for part in (row, *row.cells) for item in part.estimates]
+    stating = [item for item in estimates if bound == (item.upper if at_least else item.lower)]
+    if bound is None or not stating or not all(item.exact for item in stating):
         return ""
-    low, claim, high = distinct(lower, claimed, upper, quantity=result.get("quantity"))
+    low, claim, high = distinct(lower, claimed, upper, quantity=row.quantity)
     exactly = lower is not None and upper is not None and upper - lower <= SAME * abs(lower)
     shown = show(lower) if exactly else f"at most {high}" if at_least else f"at least {low}"
     if exactly and shown == claim:  # so near the claim that only outward rounding separates them
@@ -305,26 +263,25 @@ def _worst_in_words(result: Mapping[str, Any]) -> str:
     )
 
 
-def _meaning(result: Mapping[str, Any], verdict: str, strength: str, *, worst: str) -> str:
-    if read_object(result, "claim").get("type") == Controls.type and verdict == "verified":
+def _meaning(row: Result, *, worst: str) -> str:
+    if row.claim.counts_controls and row.verdict == "verified":
         return "Every control gave the right result: broken programs were refuted, and correct ones were not."
-    meaning = MEANING.get((verdict, strength)) or MEANING_OF_VERDICT.get(
-        verdict, f"This page does not know the verdict {verdict!r}."
-    )
-    if _does_not_extend(result):
+    if row.does_not_extend:
         return (
             "The claim does not extend to this setting, which the paper does not cover. This is not an error "
             "of the paper."
         )
-    if scope := read_text(result, "scope"):
-        meaning = f"{meaning} Scope: {signs(scope)}."
-    if verdict == "crashed" and (read_list(result, "cells") or read_list(result, "evidence")):
+    if row.verdict == "crashed" and (row.cells or row.evidence):
         return IN_PART
-    return worst or meaning
+    meaning = MEANING.get((row.verdict, row.shown_strength)) or MEANING_OF_VERDICT[row.verdict]
+    return worst or meaning + (f" Scope: {signs(row.scope)}." if row.scope else "")
 
 
 def _context(claim: Mapping[str, Any]) -> tuple[Fact, ...]:
-    """Return the claim's fields except its sentence, numbers first. Exact values replace rounded ones."""
+    """Return the claim's fields except its sentence, numbers first. Exact values replace rounded ones.
+
+    The schema leaves these fields open.
+    """
     facts: list[Fact] = []
     for key, value in sorted(claim.items(), key=lambda item: f"{item[0]}_exact" not in claim):
         if key in ("in_words", "text") or key.endswith("_exact") or value in (None, "", []):
@@ -351,25 +308,24 @@ def _upper_source(evidence: tuple[Exhibit, ...]) -> str:
     return "tested" if any(e.kind == "estimate" for e in evidence) else ""
 
 
-def _repeated(result: Mapping[str, Any]) -> str:
+def _repeated(row: Result) -> str:
     """Return how often the program was run again in fresh processes. The text is empty for a crashed row."""
-    times = as_number(result.get("fresh_processes"))
-    if times is None or read_text(result, "verdict") == "crashed":
+    times = row.fresh_processes
+    if times is None or row.verdict == "crashed":
         return ""
     return f"in {show(times)} fresh processes" if times else f"the row has {NO_PROGRAM}"
 
 
-def _row_facts(result: Mapping[str, Any]) -> tuple[Fact, ...]:
-    seconds, samples = as_number(result.get("seconds")), as_number(result.get("samples"))
-    exact = read_text(result, "strength") == "tested" and as_number(result.get("confidence")) == 1
+def _row_facts(row: Result) -> tuple[Fact, ...]:
+    exact = row.strength == "tested" and row.confidence == 1
     facts = [
-        ("source", read_text(result, "source")),
-        ("view", read_text(result, "view")),
-        ("confidence", show(as_number(result.get("confidence")), digits=10, toward="down")),
-        ("significance level of the row", show(as_number(result.get("alpha")), digits=3)),
-        ("points" if exact else "samples", show(samples, digits=15) if samples else ""),
-        ("repeated", _repeated(result)),
-        ("time", f"{show(seconds, digits=2)} s" if seconds is not None else ""),
-        ("suite", read_text(result, "suite")),
+        ("source", row.source),
+        ("view", row.view),
+        ("confidence", show(row.confidence, digits=10, toward="down")),
+        ("significance level of the row", show(row.alpha, digits=3)),
+        ("points" if exact else "samples", show(row.samples, digits=15) if row.samples else ""),
+        ("repeated", _repeated(row)),
+        ("time", f"{show(row.seconds, digits=2)} s"),
+        ("suite", row.suite),
     ]
     return tuple((name, text) for name, text in facts if text not in ("", MISSING))

@@ -23,8 +23,10 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import quote
 
+from dpaudit.report.file.parts import Result
+from dpaudit.report.file.report import Report
 from dpaudit.report.notation import clean
-from dpaudit.report.roles import against_expectation, role_headings, role_of, unexpected_cells
+from dpaudit.report.roles import role_headings
 from dpaudit.report.terminal import bounds_in_words
 
 __all__ = ["FIRST_LINE", "SARIF_SCHEMA", "place_of", "sarif"]
@@ -54,11 +56,11 @@ FIRST_LINE = 1
 BUNDLED = "papers:"
 
 
-def sarif(report: Mapping[str, Any]) -> str:
+def sarif(report: Report) -> str:
     """Return the report as a SARIF log with one run."""
-    found = [(row, level) for row in report["results"] if (level := _level(row))]
-    headings = role_headings(report["results"])
-    broken = report.get("broken", ())
+    found = [(row, level) for row in report.results if (level := _level(row))]
+    headings = role_headings(report.results)
+    broken = report.broken
     rules = {_rule_id(row): _rule(row) for row, _ in found}
     if broken:
         rules[NOT_IMPORTED] = {
@@ -69,61 +71,59 @@ def sarif(report: Mapping[str, Any]) -> str:
     results = [
         _result(_rule_id(row), index, level, _message(row, headings), *place_of(row)) for row, level in found
     ]
-    results += [
-        _result(NOT_IMPORTED, index, "error", one["reason"], one["suite"], FIRST_LINE) for one in broken
-    ]
-    driver = {"name": "dpaudit", "version": clean(report["tool_version"]), "rules": list(rules.values())}
-    crashed = any(row["verdict"] == "crashed" for row in report["results"])
+    results += [_result(NOT_IMPORTED, index, "error", one.reason, one.suite, FIRST_LINE) for one in broken]
+    driver = {"name": "dpaudit", "version": clean(report.tool_version), "rules": list(rules.values())}
+    crashed = any(row.verdict == "crashed" for row in report.results)
     run = {
         "tool": {"driver": driver},
         "invocations": [
             {
-                "commandLine": clean(report["stamps"]["command"]),
-                "executionSuccessful": report["complete"] and not broken and not crashed,
+                "commandLine": clean(report.command),
+                "executionSuccessful": report.complete and not broken and not crashed,
             }
         ],
         "originalUriBaseIds": BASES,
         "columnKind": "unicodeCodePoints",
-        "properties": {name: report[name] for name in ("profile", "seed", "alpha")},
+        "properties": {name: getattr(report, name) for name in ("profile", "seed", "alpha")},
         "results": results,
     }
     log = {"$schema": SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(log, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _level(row: Mapping[str, Any]) -> str | None:
+def _level(row: Result) -> str | None:
     """Return the level of a row that is a finding, and ``None`` for other rows."""
-    if not row["accepted"]:
+    if not row.accepted:
         return "error"
-    return REFUTED_LEVELS.get(role_of(row)) if row["verdict"] == "refuted" else None
+    return REFUTED_LEVELS.get(row.role) if row.verdict == "refuted" else None
 
 
-def _rule_id(row: Mapping[str, Any]) -> str:
-    return f"{clean(row['paper'])}/{clean(row['id'])}"
+def _rule_id(row: Result) -> str:
+    return f"{clean(row.paper)}/{clean(row.id)}"
 
 
-def _rule(row: Mapping[str, Any]) -> dict[str, Any]:
+def _rule(row: Result) -> dict[str, Any]:
     return {
         "id": _rule_id(row),
-        "shortDescription": {"text": _text(row["title"])},
-        "fullDescription": {"text": _text(row["claim"]["in_words"])},
-        "properties": {"role": role_of(row), "kind": clean(row["kind"]), "source": clean(row["source"])},
+        "shortDescription": {"text": _text(row.title)},
+        "fullDescription": {"text": _text(row.claim.in_words)},
+        "properties": {"role": row.role, "kind": clean(row.kind), "source": clean(row.source)},
     }
 
 
-def _message(row: Mapping[str, Any], headings: Mapping[str, str]) -> str:
+def _message(row: Result, headings: Mapping[str, str]) -> str:
     """Return the outcome in words. A message must not be empty (3.11.8)."""
-    return "\n".join([f"{against_expectation(row)}: {row['title']}", *_details(row, headings)])
+    return "\n".join([f"{row.against_expectation}: {row.title}", *_details(row, headings)])
 
 
-def _details(row: Mapping[str, Any], headings: Mapping[str, str]) -> Iterator[str]:
-    yield f"{headings[role_of(row)]}: {row['claim']['in_words']}"
+def _details(row: Result, headings: Mapping[str, str]) -> Iterator[str]:
+    yield f"{headings[row.role]}: {row.claim.in_words}"
     bounds = bounds_in_words(row)
     if bounds:
         yield bounds
-    yield from row["reasons"]
-    yield from unexpected_cells(row)
-    yield f"again: {row['reproduce']}"
+    yield from row.reasons
+    yield from row.unexpected_cells
+    yield f"again: {row.reproduce}"
 
 
 def _result(
@@ -146,19 +146,19 @@ def _text(text: object) -> str:
     return clean(text).replace("{", "{{").replace("}", "}}").replace("](", "] (")
 
 
-def place_of(row: Mapping[str, Any]) -> tuple[str, int]:
+def place_of(row: Result) -> tuple[str, int]:
     """Return the file and line of a row's declaration, with the file named relative to the suite's label.
 
     If the report does not name them, return line 1 of the suite's file, which stands for the file.
     """
-    suite, found = str(row["suite"]), row.get("location")
+    suite, found = row.suite, row.location
     if not found:
         return suite, FIRST_LINE
     label = suite.removeprefix(BUNDLED)
-    file = posixpath.normpath(posixpath.join(posixpath.dirname(label), found["file"]))
+    file = posixpath.normpath(posixpath.join(posixpath.dirname(label), found.file))
     if file.startswith(".."):
         return suite, FIRST_LINE  # above the folder of the run, which code hosts cannot show
-    return (BUNDLED if suite.startswith(BUNDLED) else "") + file, found["line"]
+    return (BUNDLED if suite.startswith(BUNDLED) else "") + file, found.line
 
 
 def _location(suite: str, line: int) -> dict[str, Any]:

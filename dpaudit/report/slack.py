@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from dpaudit.core.claims import LowerBound
-from dpaudit.report.fields import read_list, read_object, read_text
-from dpaudit.report.notation import MISSING, as_number, show
+from dpaudit.report.file.parts import BodyRecord, Result
+from dpaudit.report.notation import MISSING, show
 from dpaudit.report.roles import HOLDS
 
-__all__ = ["bounds_in_cells", "how_much_smaller", "slack_of", "slack_text", "slack_words"]
+__all__ = ["how_much_smaller", "slack_of", "slack_text", "slack_words"]
 
 #: A table shows a larger slack as "more than this". Its exact size is of no use, and its digits would take
 #: width from the claims.
@@ -27,42 +26,35 @@ LEAVING_OUT = ("binomial-vectors", "vector-noise")
 MET = "Both bounds equal the claim: it holds and is tight."
 
 
-def slack_of(result: Mapping[str, Any]) -> float | None:
+def slack_of(result: Result) -> float | None:
     """Return the claimed bound divided by the certified one, or ``None`` if it does not measure the slack.
 
     It does not for a claim of a lower bound, for a claim or bound of 0 or less, and for a proof that leaves
     out a share of delta.
     """
-    at_least = read_object(result, "claim").get("type") == LowerBound.type
-    claimed, upper = (as_number(result.get(key)) for key in ("claimed", "upper"))
-    if at_least or not (claimed or 0) > 0 or not (upper or 0) > 0 or _leaves_out(result):
-        return None
-    return as_number(result.get("slack"))
+    positive = (result.claimed or 0) > 0 and (result.upper or 0) > 0
+    return None if result.claim.at_least or not positive or _leaves_out(result) else result.slack
 
 
-def _leaves_out(result: Mapping[str, Any]) -> bool:
-    if read_text(result, "quantity") != "delta":
-        return False
-    parts = [result, *(cell for cell in read_list(result, "cells") if isinstance(cell, Mapping))]
-    trees = [
-        read_object(item, "tree")
-        for part in parts
-        for item in read_list(part, "evidence")
-        if _certifies(item)
-    ]
-    return any(rule in LEAVING_OUT for tree in trees for rule in _rules(tree))
-
-
-def _certifies(item: object) -> bool:
-    return isinstance(item, Mapping) and item.get("evidence") == "certificate"
+def _leaves_out(result: Result) -> bool:
+    return result.quantity == "delta" and any(
+        rule in LEAVING_OUT
+        for part in (result, *result.cells)
+        for item in part.evidence
+        if isinstance(item, BodyRecord) and item.kind == "certificate"
+        for rule in _rules(item.body)
+    )
 
 
 def _rules(tree: Mapping[str, Any]) -> Iterator[str]:
-    pending = [tree]
+    """Yield the names of the rules of a tree, whose form nothing has checked."""
+    pending: list[Any] = [tree]
     while pending:
         node = pending.pop()
-        yield read_text(node, "rule")
-        pending += [premise for premise in read_list(node, "premises") if isinstance(premise, Mapping)]
+        if isinstance(node, Mapping):
+            yield str(node.get("rule"))
+            premises = node.get("premises")
+            pending += premises if isinstance(premises, list) else []
 
 
 def slack_text(slack: float | None, verdict: str) -> str:
@@ -85,22 +77,12 @@ def slack_words(slack: float, upper: str, verdict: str, *, met: bool) -> str:
     return "The upper bound is tight: the claim has less than 5% to spare." if not met else MET
 
 
-def how_much_smaller(result: Mapping[str, Any]) -> str:
+def how_much_smaller(result: Result) -> str:
     """Return the slack of a privacy row that holds: ``delta at least 100 times smaller``.
 
     The text is empty for other rows, and for slack below ``SHOWN_FROM``.
     """
     slack = slack_of(result)
-    holds = result.get("verdict") in HOLDS and result.get("kind") == "privacy"
-    if slack is None or slack < SHOWN_FROM or not holds:
+    if slack is None or slack < SHOWN_FROM or result.verdict not in HOLDS or result.kind != "privacy":
         return ""
-    quantity = read_text(result, "quantity") or "the bound"
-    return f"{quantity} at least {show(slack, digits=3, toward='down')} times smaller"
-
-
-def bounds_in_cells(result: Mapping[str, Any]) -> bool:
-    """Return whether the row itself has no bound, but some of its cells have one."""
-    if any(as_number(result.get(key)) is not None for key in ("lower", "upper")):
-        return False
-    cells = [cell for cell in read_list(result, "cells") if isinstance(cell, Mapping)]
-    return any(as_number(cell.get(key)) is not None for cell in cells for key in ("lower", "upper"))
+    return f"{result.quantity or 'the bound'} at least {show(slack, digits=3, toward='down')} times smaller"

@@ -19,26 +19,19 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from dpaudit.core.claims import Controls
-from dpaudit.core.estimates import shown_strength
-from dpaudit.report.fields import NO_PROGRAM
+from dpaudit.report.file.parts import Part, Result
+from dpaudit.report.file.report import Report
 from dpaudit.report.findings import PaperFindings, findings, named_repair
-from dpaudit.report.notation import as_number, attained, clean, distinct
+from dpaudit.report.notation import attained, clean, distinct
 from dpaudit.report.roles import (
+    NO_PROGRAM,
     about_a_paper,
     by_role,
     counted_rows,
     in_words,
-    not_extending,
-    refuted_as_expected,
-    refuted_under,
     role_headings,
-    shown_title,
-    shown_verdict,
-    unchecked_of,
-    unexpected_cells,
 )
-from dpaudit.report.slack import bounds_in_cells, how_much_smaller, slack_of
+from dpaudit.report.slack import how_much_smaller, slack_of
 
 __all__ = [
     "COLOURS",
@@ -60,8 +53,6 @@ COLOURS = {
     "inconclusive": "yellow",
     "crashed": "magenta",
 }
-
-Result = Mapping[str, Any]
 
 #: The outcome of a stated claim, in words.
 OUTCOMES = {
@@ -101,24 +92,23 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def bounds_in_words(result: Result) -> str:
+def bounds_in_words(part: Part) -> str:
     """Return both bounds and the claimed value: ``1.499 ≤ epsilon ≤ 1.5, claimed 1``.
 
     If only cells have bounds, the text refers to them. It is empty for a row without bounds and without a
     claimed value, and for a row about controls, whose cells hold its results.
     """
-    if result["claim"]["type"] == Controls.type:
+    if part.claim.counts_controls:
         return ""
-    numbers = [as_number(result[name]) for name in ("lower", "claimed", "upper")]
-    lower, claimed, upper = distinct(*numbers, quantity=result["quantity"])
-    quantity = one_line(result["quantity"]) or "value"
-    parts = [f"{lower} ≤ "] if numbers[0] is not None else []
-    parts += [quantity] if numbers[0] is not None or numbers[2] is not None else []
-    parts += [f" ≤ {upper}"] if numbers[2] is not None else []
-    claim = f"claimed {quantity + ' ' if not parts else ''}{claimed}" if numbers[1] is not None else ""
-    claim += ", attained" if attained(*numbers) else ""
-    reference = "bounds: see the cells" if bounds_in_cells(result) else ""
-    return ", ".join(part for part in ("".join(parts), claim, reference) if part)
+    lower, claimed, upper = distinct(*part.numbers, quantity=part.quantity)
+    quantity = one_line(part.quantity) or "value"
+    parts = [f"{lower} ≤ "] if part.lower is not None else []
+    parts += [quantity] if part.lower is not None or part.upper is not None else []
+    parts += [f" ≤ {upper}"] if part.upper is not None else []
+    claim = f"claimed {quantity + ' ' if not parts else ''}{claimed}" if part.claimed is not None else ""
+    claim += ", attained" if attained(*part.numbers) else ""
+    reference = "bounds: see the cells" if isinstance(part, Result) and part.bounds_in_cells else ""
+    return ", ".join(text for text in ("".join(parts), claim, reference) if text)
 
 
 def _many(count: int, name: str) -> str:
@@ -126,18 +116,18 @@ def _many(count: int, name: str) -> str:
 
 
 def _verdict(result: Result) -> Text:
-    colour = COLOURS[result["verdict"]]
-    text = Text(shown_verdict(result), style=f"bold {colour}")
-    strength = shown_strength(result)
+    colour = COLOURS[result.verdict]
+    text = Text(result.shown_verdict, style=f"bold {colour}")
+    strength = result.shown_strength
     text.append(f" / {strength}" if strength else "", style=colour)
     return text
 
 
 def _mark(result: Result) -> Text:
     """Return ✓ for an accepted row, else ✗. The ✓ of a refuted row is not green: its claim is false."""
-    if not result["accepted"]:
+    if not result.accepted:
         return Text("✗", style="bold red")
-    return Text("✓") if refuted_as_expected(result) else Text("✓", style="green")
+    return Text("✓") if result.refuted_as_expected else Text("✓", style="green")
 
 
 def result_line(result: Result, *, id_width: int = 0, place: str = "") -> Text:
@@ -146,18 +136,17 @@ def result_line(result: Result, *, id_width: int = 0, place: str = "") -> Text:
     verdict = _verdict(result)
     verdict.pad_right(max(0, 22 - len(verdict)))
     text.append_text(verdict)
-    text.append(f" {one_line(result['id']):<{id_width}}", style="bold")
-    text.append(f"  {one_line(shown_title(result))}")
+    text.append(f" {one_line(result.id):<{id_width}}", style="bold")
+    text.append(f"  {one_line(result.shown_title)}")
     bounds = bounds_in_words(result)
     text.append(f"  {bounds}" if bounds else "", style="cyan")
-    scope = result.get("scope")
-    text.append(f"  for {one_line(scope)}" if scope else "", style="cyan")
-    under = _named_cells(refuted_under(result))
+    text.append(f"  for {one_line(result.scope)}" if result.scope else "", style="cyan")
+    under = _named_cells(result.refuted_cells)
     text.append(f"  refuted in {under}" if under else "", style="red")
     cells = _cells_in_words(result)
-    text.append(f"{f'  {cells}' if cells else ''}  {duration(result['seconds'])}{place}", style="dim")
+    text.append(f"{f'  {cells}' if cells else ''}  {duration(result.seconds)}{place}", style="dim")
     for line in _why_not_accepted(result):
-        text.append(f"\n    {line}", style="red" if not result["accepted"] else "dim")
+        text.append(f"\n    {line}", style="red" if not result.accepted else "dim")
     return text
 
 
@@ -166,26 +155,25 @@ def _cells_in_words(result: Result) -> str:
 
     The text is ``worst of 3 cells: n = 2``, or ``6 cells, bounds of n = 2`` if the cells have other claims.
     """
-    many = _many(len(result["cells"]), "cell") if result["cells"] else ""
-    cells = [cell for cell in result["cells"] if cell["deciding"]]
-    bounded = result["lower"] is not None or result["upper"] is not None
-    if result["evidence"] or len(cells) < 2 or not bounded:
+    many = _many(len(result.cells), "cell") if result.cells else ""
+    cells = [cell for cell in result.cells if cell.deciding]
+    if result.evidence or len(cells) < 2 or result.lower is result.upper is None:
         return many
-    shown = [cell for cell in cells if all(cell[name] == result[name] for name in ("lower", "upper"))]
-    # If several cells have these bounds, name the one with the row's verdict and claim.
-    shown.sort(key=lambda cell: (cell["verdict"] != result["verdict"], _numbers(cell) != _numbers(result)))
+    shown = [cell for cell in cells if (cell.lower, cell.upper) == (result.lower, result.upper)]
     if not shown:
         return many
-    name = one_line(shown[0]["name"])
+    # If several cells have these bounds, name the one with the row's verdict and claim.
+    best = min(shown, key=lambda cell: (cell.verdict != result.verdict, _numbers(cell) != _numbers(result)))
+    name = one_line(best.name)
     if all(_numbers(cell) == _numbers(result) for cell in cells):
         return f"worst of {_many(len(cells), 'cell')}: {name}"
     return f"{many}, bounds of {name if len(name) <= MAX_CELL else name[: MAX_CELL - 1] + '…'}"
 
 
-def _numbers(part: Result) -> dict[str, Any]:
+def _numbers(part: Part) -> dict[str, Any]:
     """Return the exact numbers that a row or a cell claims."""
-    exact = {key: value for key, value in part["claim"].items() if key.endswith("_exact")}
-    return exact or {"claimed": part["claimed"]}
+    exact = {key: value for key, value in part.claim.data.items() if key.endswith("_exact")}
+    return exact or {"claimed": part.claimed}
 
 
 def _named_cells(names: Sequence[str]) -> str:
@@ -194,13 +182,13 @@ def _named_cells(names: Sequence[str]) -> str:
 
 
 def _why_not_accepted(result: Result) -> list[str]:
-    reasons = [one_line(reason) for reason in result["reasons"]]
-    if result["accepted"]:
+    reasons = [one_line(reason) for reason in result.reasons]
+    if result.accepted:
         return []
-    if result["as_expected"]:
-        return [f"only {shown_strength(result)}, and --require demands more", *reasons]
-    cells = [f"cell {one_line(line)}" for line in unexpected_cells(result)]
-    own = [] if result["verdict"] == result["expect"] else [f"expected {result['expect']}"]
+    if result.as_expected:
+        return [f"only {result.shown_strength}, and --require demands more", *reasons]
+    cells = [f"cell {one_line(line)}" for line in result.unexpected_cells]
+    own = [f"expected {result.expect}"] if result.surprising else []
     return [*own, *cells[:MAX_CELLS], *reasons, *_unmet_conditions(result)[:MAX_UNMET]]
 
 
@@ -210,11 +198,11 @@ def _unmet_conditions(result: Result) -> list[str]:
     A cell without unmet conditions contributes its reasons. Lines that the row's reasons contain are left
     out.
     """
-    if result["verdict"] != "inconclusive":
+    if result.verdict != "inconclusive":
         return []
-    deciding = [c for c in result["cells"] if c["deciding"] and c["verdict"] == "inconclusive"]
-    lines = [*result["obstacles"], *(line for c in deciding for line in c["obstacles"] or c["reasons"])]
-    return [one_line(line) for line in dict.fromkeys(lines) if line not in result["reasons"]]
+    deciding = [c for c in result.cells if c.deciding and c.verdict == "inconclusive"]
+    lines = [*result.obstacles, *(line for c in deciding for line in c.obstacles or c.reasons)]
+    return [one_line(line) for line in dict.fromkeys(lines) if line not in result.reasons]
 
 
 class LiveResults:
@@ -258,7 +246,7 @@ class LiveResults:
         place = "" if self._console.is_terminal else f"  [{self._done}/{self._total}{self._left(', ')}]"
         self._console.print(result_line(result, id_width=self._id_width, place=place), soft_wrap=True)
         with self._lock:
-            self._running.pop(str(result["id"]), None)
+            self._running.pop(result.id, None)
             left, running = self._left(""), self._running_rows()
             self._progress.update(self._task, completed=self._done, left=left, running=running, refresh=True)
 
@@ -280,45 +268,45 @@ class LiveResults:
         self._progress.stop()
 
 
-def report_table(report: Mapping[str, Any]) -> Table:
+def report_table(report: Report) -> Table:
     """Return the results of a report as one table in the report's order, with their roles if these differ."""
-    results = report["results"]
-    roles = any(result["role"] != "printed" for result in results)
+    results = report.results
+    roles = any(result.role != "printed" for result in results)
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("", "verdict", *(["role"] if roles else []), "id", "claim", "bounds", "time"):
         table.add_column(name, overflow="fold")
     for result in results:
-        role = result["role"] if result["role"] != "printed" or about_a_paper(results) else "claim"
+        role = result.role if result.role != "printed" or about_a_paper(results) else "claim"
         table.add_row(
             _mark(result),
             _verdict(result),
             *([Text(role, style="dim")] if roles else []),
-            Text(one_line(result["id"]), style="bold"),
-            Text(one_line(shown_title(result))),
+            Text(one_line(result.id), style="bold"),
+            Text(one_line(result.shown_title)),
             Text(bounds_in_words(result), style="cyan"),
-            Text(duration(result["seconds"]), style="dim"),
+            Text(duration(result.seconds), style="dim"),
         )
     return table
 
 
-def details(report: Mapping[str, Any]) -> Text:
+def details(report: Report) -> Text:
     """Return the findings of each paper, and what is refuted outside stated conditions or in single cells."""
-    headings = role_headings(report["results"])
+    headings = role_headings(report.results)
     text = Text()
     for paper in findings(report):
-        text.append_text(_paper(paper, headings, of_a_paper=about_a_paper(report["results"])))
-    for line in _refuted_elsewhere(report["results"]):
+        text.append_text(_paper(paper, headings, of_a_paper=about_a_paper(report.results)))
+    for line in _refuted_elsewhere(report.results):
         text.append(f"{line}\n")
     return text
 
 
-def summary(report: Mapping[str, Any], *, written: Iterable[Path] = ()) -> Text:
+def summary(report: Report, *, written: Iterable[Path] = ()) -> Text:
     """Return the last lines of a run.
 
     They count the verdicts of each role, name the rows that are not as expected, and state slack, claims that
     cannot be checked and rows without a program in one line each. The last line names the ``written`` files.
     """
-    results: Sequence[Result] = report["results"]
+    results = report.results
     headings = role_headings(results)
     text = Text()
     for role, group in by_role(results).items():
@@ -330,13 +318,13 @@ def summary(report: Mapping[str, Any], *, written: Iterable[Path] = ()) -> Text:
     return text
 
 
-def totals(report: Mapping[str, Any]) -> Text:
+def totals(report: Report) -> Text:
     """Return how many rows are as expected, which are not, and whether the run was interrupted."""
-    results: Sequence[Result] = report["results"]
-    refused = [one_line(result["id"]) for result in results if not result["accepted"]]
-    cells = sum(len(result["cells"]) for result in results)
+    results = report.results
+    refused = [one_line(result.id) for result in results if not result.accepted]
+    cells = sum(len(result.cells) for result in results)
     text = Text()
-    if not report["complete"]:
+    if not report.complete:
         text.append(
             "The run was interrupted, so this report is partial. Continue it with --resume.\n",
             style="bold yellow",
@@ -349,20 +337,20 @@ def totals(report: Mapping[str, Any]) -> Text:
     return text.append(f"Not as expected: {', '.join(refused[:MAX_NAMED])}{more}.", style="bold red")
 
 
-def _remarks(report: Mapping[str, Any]) -> Iterator[str]:
+def _remarks(report: Report) -> Iterator[str]:
     """Yield one line each on slack, on claims that cannot be checked, and on rows without a program."""
-    results: Sequence[Result] = report["results"]
+    results = report.results
     slack = [(result, words) for result in results if (words := how_much_smaller(result))]
     if slack:
         result, words = max(slack, key=lambda pair: slack_of(pair[0]) or 0.0)
         subject = "1 claim has" if len(slack) == 1 else f"{len(slack)} claims have"
-        example = f"{':' if len(slack) == 1 else ', such as'} {one_line(result['id'])} ({one_line(words)})"
+        example = f"{':' if len(slack) == 1 else ', such as'} {one_line(result.id)} ({one_line(words)})"
         yield f"{subject} a certified bound of at most half the claimed value{example}."
-    unchecked = len(unchecked_of(report))
+    unchecked = len(report.shown_unchecked)
     if unchecked:
         yield f"{_many(unchecked, 'claim')} cannot be checked by computation (reasons in the report)."
     # A crashed row may have had a program that did not answer in its fresh process.
-    without = sum(row.get("fresh_processes") == 0 and row["verdict"] != "crashed" for row in results)
+    without = sum(row.fresh_processes == 0 and row.verdict != "crashed" for row in results)
     if without:
         yield f"{_many(without, 'row')} {'has' if without == 1 else 'have'} {NO_PROGRAM}."
 
@@ -373,30 +361,30 @@ def _paper(found: PaperFindings, headings: Mapping[str, str], *, of_a_paper: boo
     if not found.stated:
         return text
     text.append(f"{one_line(found.title or found.paper or 'Rows')}\n", style="bold")
-    counts = Counter(row["verdict"] for group in found.stated.values() for row in group)
+    counts = Counter(row.verdict for group in found.stated.values() for row in group)
     stated = " and ".join(counted_rows(headings[role], len(group)) for role, group in found.stated.items())
     outcomes = [f"{counts[verdict]} {words}" for verdict, words in OUTCOMES.items() if counts[verdict]]
     text.append(f"  {stated}: {', '.join(outcomes)}\n")
     false = [item for group in found.false.values() for item in group]
     for item in false[:MAX_FALSE]:
         text.append("  false ", style=COLOURS["refuted"])
-        text.append(one_line(item.result["id"]), style="bold")
+        text.append(one_line(item.result.id), style="bold")
         text.append(f"  {one_line(item.much)}" if item.much else "")
         repairs = ", ".join(one_line(named_repair(repair)) for repair in item.repairs)
         if of_a_paper:
             text.append(f", holds as {repairs}" if repairs else ", no repair here", style="dim")
         text.append("\n")
     if len(false) > MAX_FALSE:
-        text.append(f"  also false: {', '.join(one_line(item.result['id']) for item in false[MAX_FALSE:])}\n")
+        text.append(f"  also false: {', '.join(one_line(item.result.id) for item in false[MAX_FALSE:])}\n")
     return text
 
 
 def _refuted_elsewhere(results: Sequence[Result]) -> Iterator[str]:
     """Yield what is false outside the stated conditions, and in cells of rows that are not refuted."""
-    outside = not_extending(results)
+    outside = [row for row in results if row.does_not_extend]
     if outside:
-        yield f"Does not extend: {', '.join(one_line(row['id']) for row in outside)}"
+        yield f"Does not extend: {', '.join(one_line(row.id) for row in outside)}"
     for result in results:
-        under = _named_cells(refuted_under(result))
+        under = _named_cells(result.refuted_cells)
         if under:
-            yield f"Refuted under {one_line(result['id'])}, which is {result['verdict']}: {under}"
+            yield f"Refuted under {one_line(result.id)}, which is {result.verdict}: {under}"

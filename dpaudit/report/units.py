@@ -74,7 +74,7 @@ def units(
         for i, group in enumerate(by_paper[paper]):
             rows = _rows(group)
             alone = rows[0] if len(rows) == 1 else None
-            counts = Counter((row.verdict_class, row.label) for row in rows)
+            counts = Counter((row.verdict, row.label) for row in rows)
             found.append(
                 Unit(
                     anchor=alone.anchor if alone else f"claim.{len(found) + 1}",

@@ -14,6 +14,7 @@ from typing import Any
 import dpaudit
 from dpaudit.core.row_verdicts import as_expected, is_accepted
 from dpaudit.report.file.document import SCHEMA_VERSION, Entry, Journal, journal_path, read_entries
+from dpaudit.report.file.parts import Result
 from dpaudit.run.engine import execute, is_result_of
 from dpaudit.run.plan import Plan, PlannedRow, Settings
 from dpaudit.run.reading import has_changed
@@ -97,7 +98,7 @@ class Session:
         self,
         pool: Asking,
         *,
-        show: Callable[[dict[str, Any]], None],
+        show: Callable[[Result], None],
         warn: Callable[[str], None],
         started: Callable[[str], None] | None = None,
         fail_fast: bool = False,
@@ -125,7 +126,7 @@ class Session:
                             "continues, but --resume may not find the results from now on."
                         )
                     lost = True
-                show(result)
+                show(Result.from_json(result))
                 left -= 1
                 if fail_fast and left and not result["accepted"]:
                     return

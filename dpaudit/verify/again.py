@@ -20,6 +20,7 @@ from typing import Any
 
 import dpaudit
 from dpaudit.core.errors import BrokenReportError
+from dpaudit.report.file.report import Report, SuiteRecord
 from dpaudit.run.commands import RunCommand, read_command
 from dpaudit.run.engine import execute
 from dpaudit.run.plan import Plan, PlannedRow, Settings, plan_run
@@ -41,13 +42,7 @@ FREE: dict[str, frozenset[str]] = {
 _SETTINGS = ("profile", "seed", "alpha", "require", "accept")
 
 
-def compare_with_report(
-    report: Mapping[str, Any],
-    paths: Sequence[str],
-    *,
-    jobs: int,
-    pool: Pool,
-) -> Iterator[Finding]:
+def compare_with_report(report: Report, paths: Sequence[str], *, jobs: int, pool: Pool) -> Iterator[Finding]:
     """Yield a finding for each row of the suites in ``paths`` and for each differing field.
 
     A row's finding is yielded when the row is finished. The report holds if every finding is ``ok``.
@@ -55,18 +50,18 @@ def compare_with_report(
     made from none of the suites.
     """
     command = _command_of(report)
-    settings = Settings(**{name: report[name] for name in _SETTINGS}, jobs=jobs)
+    settings = Settings(**{name: getattr(report, name) for name in _SETTINGS}, jobs=jobs)
     plan = plan_run(paths, settings, pool)
-    labels = _labels(report["suites"], plan)
+    labels = _labels(report.suites, plan)
     if not labels:
         names = ", ".join(entry["suite"] for entry in plan.suites)
         raise BrokenReportError(
             f"the report was not made from {names}: their sources differ. Check out its commit.",
             code="E-REPORT-SUITES",
         )
-    whole = len(labels) == len(plan.suites) == len(report["suites"])
+    whole = len(labels) == len(plan.suites) == len(report.suites)
     yield from _about_the_run(report, plan, labels)
-    yield from _about_unchecked(report, plan, labels)
+    yield from _about_unchecked(report.document, plan, labels)
     yield from _about_rows(report, plan, labels, command)
     rows, expected = [], {}
     for row, result in _pairs(report, plan, labels):
@@ -77,18 +72,18 @@ def compare_with_report(
         expected[row.key] = result
     for row, found in execute(rows, settings, pool):
         here = {**found, "suite": labels[row.suite.file.label]}
-        yield _compared(row, expected[row.key], here, report["stamps"])
+        yield _compared(row, expected[row.key], here, report.document["stamps"])
 
 
-def _command_of(report: Mapping[str, Any]) -> RunCommand | None:
+def _command_of(report: Report) -> RunCommand | None:
     """Return the command of the report, or ``None`` if it cannot be read, which is a separate finding."""
     try:
-        return read_command(report["stamps"]["command"])
+        return read_command(report.command)
     except ValueError:
         return None
 
 
-def _labels(written: Sequence[Mapping[str, Any]], plan: Plan) -> dict[str, str]:
+def _labels(written: Sequence[SuiteRecord], plan: Plan) -> dict[str, str]:
     """Return the label in the report for each suite here with the same sources.
 
     If several suites of the report have the same sources, prefer the label of the same file.
@@ -98,9 +93,9 @@ def _labels(written: Sequence[Mapping[str, Any]], plan: Plan) -> dict[str, str]:
     for same_place in (True, False):
         for entry in plan.suites:
             for other in free if entry["suite"] not in found else ():
-                at_place = _same_place(entry["suite"], other["suite"])
-                if entry["sha256"] == other["sha256"] and (at_place or not same_place):
-                    found[entry["suite"]] = other["suite"]
+                at_place = _same_place(entry["suite"], other.suite)
+                if entry["sha256"] == other.sha256 and (at_place or not same_place):
+                    found[entry["suite"]] = other.suite
                     free.remove(other)
                     break
     return found
@@ -116,15 +111,16 @@ def _failed(name: str, what: str, reason: str) -> Finding:
     return Finding(name, False, what, reason)
 
 
-def _about_the_run(report: Mapping[str, Any], plan: Plan, labels: Mapping[str, str]) -> Iterator[Finding]:
+def _about_the_run(report: Report, plan: Plan, labels: Mapping[str, str]) -> Iterator[Finding]:
     """Yield findings if the report is incomplete or its settings, stamps or suites differ from those here."""
-    if report["complete"] is not True or report["stamps"]["finished"] is None:
+    document = report.document
+    if not report.complete or document["stamps"]["finished"] is None:
         yield _failed("report", "complete", "the run was interrupted, so rows are missing")
-    expected = {"schema_version": report["schema_version"], "tool_version": dpaudit.__version__}
-    expected |= {"complete": report["complete"]} | {name: report[name] for name in _SETTINGS}
-    yield from _fields("report", "report", report, expected)
-    yield from _fields("report", "stamps", report["stamps"], _stamps_here())
-    there = {entry["suite"]: entry for entry in report["suites"]}
+    expected = {name: document[name] for name in ("schema_version", "complete", *_SETTINGS)}
+    expected["tool_version"] = dpaudit.__version__
+    yield from _fields("report", "report", document, expected)
+    yield from _fields("report", "stamps", document["stamps"], _stamps_here())
+    there = {entry["suite"]: entry for entry in document["suites"]}
     for entry in plan.suites:
         label = labels.get(entry["suite"])
         if label is None:
@@ -183,15 +179,15 @@ def _about_unchecked(report: Mapping[str, Any], plan: Plan, labels: Mapping[str,
 
 
 def _about_rows(
-    report: Mapping[str, Any], plan: Plan, labels: Mapping[str, str], command: RunCommand | None
+    report: Report, plan: Plan, labels: Mapping[str, str], command: RunCommand | None
 ) -> Iterator[Finding]:
     """Yield findings about rows that only one side has, and about their order.
 
     The rows that ``-k`` left out give one finding for each suite.
     """
     named = set(labels.values())
-    listed = {entry["suite"] for entry in report["suites"]}
-    there = [(result["suite"], result["id"]) for result in report["results"] if result["suite"] in named]
+    listed = {suite.suite for suite in report.suites}
+    there = [(result.suite, result.id) for result in report.results if result.suite in named]
     here = [(labels[row.suite.file.label], row.id) for row in plan.rows if row.suite.file.label in labels]
     ours, theirs = set(here), set(there)
     select = command.select if command is not None else None
@@ -207,10 +203,9 @@ def _about_rows(
             yield _failed(label, "rows", f"the report was made with -k {select!r}: {rows} ({names})")
     for _, row_id in (pair for pair in there if pair not in ours):
         yield _failed(row_id, "row", "the suite has no such row")
-    for result in report["results"]:
-        if result["suite"] not in listed:
-            reason = f"the report does not list its suite, {result['suite']}"
-            yield _failed(result["id"], "row", reason)
+    for result in report.results:
+        if result.suite not in listed:
+            yield _failed(result.id, "row", f"the report does not list its suite, {result.suite}")
     for label in sorted(named):
         order = [pair for pair in there if pair[0] == label and pair in ours]
         if order != [pair for pair in here if pair[0] == label and pair in theirs]:
@@ -218,9 +213,10 @@ def _about_rows(
 
 
 def _pairs(
-    report: Mapping[str, Any], plan: Plan, labels: Mapping[str, str]
+    report: Report, plan: Plan, labels: Mapping[str, str]
 ) -> Iterator[tuple[PlannedRow, dict[str, Any]]]:
-    results = {(result["suite"], result["id"]): result for result in report["results"]}
+    """Yield each row of the plan that the report has, with its result as JSON: every field is compared."""
+    results = {(result["suite"], result["id"]): result for result in report.document["results"]}
     for row in plan.rows:
         label = labels.get(row.suite.file.label)
         if (label, row.id) in results:

@@ -6,17 +6,18 @@ finding about that part.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any
 
 from dpaudit.core.errors import BrokenReportError
+from dpaudit.report.file.report import Report
 from dpaudit.verify.bounded import BoundedChecker
 from dpaudit.verify.consistency import inconsistencies
 from dpaudit.verify.findings import Finding, id_of
 from dpaudit.verify.result import verify_result
 
-__all__ = ["SECONDS", "Progress", "verify_report"]
+__all__ = ["SECONDS", "Progress", "verify_report", "verify_results"]
 
 MAX_RESULTS = 100_000
 
@@ -28,19 +29,31 @@ Progress = Callable[[int, int, str], None]
 
 
 def verify_report(
-    report: dict[str, Any],
+    report: Report, *, progress: Progress | None = None, seconds: float = SECONDS
+) -> list[Finding]:
+    """Check every result of a report within limits, and the consistency of its parts.
+
+    The report is confirmed if every finding is ``ok``. ``progress`` and ``seconds`` are those of
+    ``verify_results``.
+    """
+    found = verify_results(report.document["results"], progress=progress, seconds=seconds)
+    return found + inconsistencies(report)
+
+
+def verify_results(
+    results: Sequence[Any],
     *,
     progress: Progress | None = None,
     seconds: float = SECONDS,
     seconds_per_result: float | None = 600.0,
     megabytes: int = 6144,
 ) -> list[Finding]:
-    """Check every result of a JSON report. The report is confirmed if every finding is ``ok``.
+    """Check the results of a report one by one. They are confirmed if every finding is ``ok``.
 
     Parameters
     ----------
-    report : dict
-        The report.
+    results : sequence
+        The results as JSON, as the file has them. Each may be anything.
     progress : callable, optional
         Called after each result (``Progress``).
     seconds : float
@@ -54,15 +67,14 @@ def verify_report(
     Returns
     -------
     list of Finding
-        The findings about every result and about the file.
+        The findings about every result.
 
     Raises
     ------
     BrokenReportError
-        There is no list of results to check.
+        There are too many results.
     """
-    results = report.get("results") if isinstance(report, dict) else None
-    if not isinstance(results, list) or len(results) > MAX_RESULTS:
+    if len(results) > MAX_RESULTS:
         raise BrokenReportError(
             f"a report must have a list of at most {MAX_RESULTS} results.", code="E-REPORT-RESULTS"
         )
@@ -76,4 +88,4 @@ def verify_report(
             findings.extend(check(result))
             if progress is not None:
                 progress(number, len(results), id_of(result))
-    return findings + inconsistencies(report)
+    return findings

@@ -16,15 +16,16 @@ from dpaudit.core.errors import DpauditError
 from dpaudit.core.evidence import evidence_from_json
 from dpaudit.core.row_verdicts import as_expected
 from dpaudit.core.suite import Cell, Outcome
-from dpaudit.report.file.document import read_report
+from dpaudit.report.file.report import Report
 from dpaudit.run.finding import finding_of
 from dpaudit.run.plan import Plan, PlannedRow, Settings
 from dpaudit.run.process import Pool
 from dpaudit.verify import again as runner
 from dpaudit.verify import report as verifier
 from dpaudit.verify.again import compare_with_report
+from dpaudit.verify.consistency import inconsistencies
 from dpaudit.verify.findings import Finding
-from dpaudit.verify.report import verify_report
+from dpaudit.verify.report import verify_results
 from tests.cli.suites import by_id
 
 __all__ = ["ROWS", "again", "confirmed", "leaves", "put", "remade", "remember_runs"]
@@ -100,8 +101,9 @@ def again(text: str, folder: Path, suites: Sequence[Path] = (), pool: Pool | Non
     file = folder / "forged.json"
     file.write_text(text, encoding="utf-8")
     try:
-        report = read_report(file)
-        findings = verify_report(report, seconds_per_result=None)
+        report = Report.read(file)
+        findings = verify_results(report.document["results"], seconds_per_result=None)
+        findings += inconsistencies(report)
         if suites and confirmed(findings):
             assert pool is not None
             paths = [str(path) for path in suites]

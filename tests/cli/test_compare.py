@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from dpaudit.report.comparison import got_better, got_worse
+from dpaudit.report import comparison
 from dpaudit.report.file.document import write_report
+from dpaudit.report.file.report import Report
 from tests.cli.suites import invoke
 from tests.report.sample import sample_report
 
@@ -19,6 +20,14 @@ def changed(report: dict[str, Any], place: int, **fields: Any) -> dict[str, Any]
     other = copy.deepcopy(report)
     other["results"][place].update(fields)
     return other
+
+
+def got_worse(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    return comparison.got_worse(Report.from_json(old), Report.from_json(new))
+
+
+def got_better(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    return comparison.got_better(Report.from_json(old), Report.from_json(new))
 
 
 def fine_row(report: dict[str, Any]) -> int:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.report.html import render_html
 from dpaudit.run.targets import find_suites
 from tests.cli.suites import RAISES, REFUTED, UNEXPECTED, VERIFIED, by_id, invoke, run, write_suite
 from tests.report.dom import parse
+from tests.report.sample import page_of
 
 PRIVACY = """
 @suite.row("accounted", title="by accounting", kind="privacy", claim=PureDP(epsilon=1), expect="consistent")
@@ -73,7 +73,7 @@ def test_a_consistent_row_where_verified_is_expected(
     assert (row["verdict"], row["strength"]) == ("consistent", "accounted")
     assert (row["as_expected"], row["accepted"]) == (False, code == 0)
     assert report["accept"] == (options[1] if options else None)
-    assert ("expected verified" in render_html(report)) == (code == 1)
+    assert ("expected verified" in page_of(report)) == (code == 1)
     assert invoke("verify", tmp_path / "report.json").exit_code == 0
     both = write_suite(tmp_path / "both.py", rows, UNEXPECTED)
     assert run(both, "--accept", "consistent")[0].exit_code == 1
@@ -186,7 +186,7 @@ suite.add(Row(id="computed", title="computed", kind="utility", claim=CLAIM, expe
     told = "no program to run again in a fresh process"
     assert f"2 rows have {told}." in result.stdout.splitlines()
     assert f"the row has {told}" in invoke("explain", "fine", suite).stdout
-    sections = parse(render_html(report)).find("details", "claim")
+    sections = parse(page_of(report)).find("details", "claim")
     facts = {section.find("b")[0].words(): section.words() for section in sections}
     assert [name for name, words in facts.items() if told in words] == ["computed", "fine"]
     assert "in 2 fresh processes" in facts["seen"]

@@ -6,11 +6,13 @@ import io
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from dpaudit.report.file.report import Report
 from dpaudit.report.markdown import BEGIN, END, escape
 from dpaudit.report.terminal import LiveResults, duration
 from tests.cli.suites import RAISES, REFUTED, UNEXPECTED, VERIFIED, invoke, run, write_suite
@@ -179,7 +181,7 @@ def test_explain_says_what_is_claimed_done_and_decided(report: Path) -> None:
 
 def test_no_time_left_is_guessed_from_a_few_rows(report: Path) -> None:
     """Before a tenth of the rows is done their mean says nothing of the others: only the count is shown."""
-    result = json.loads(report.read_text())["results"][0]
+    result = Report.read(report).results[0]
     out = io.StringIO()
     console = Console(width=120, file=out, markup=False, color_system=None)
     with LiveResults(console, total=21, id_width=8) as live:
@@ -192,7 +194,7 @@ def test_no_time_left_is_guessed_from_a_few_rows(report: Path) -> None:
 
 def test_the_time_left_is_shown(report: Path) -> None:
     """On a terminal a bar, elsewhere on each line: how many of how many, and about how long it will take."""
-    result = json.loads(report.read_text())["results"][0]
+    result = Report.read(report).results[0]
     for terminal in (True, False):
         out = io.StringIO()
         console = Console(force_terminal=terminal, width=120, file=out, markup=False, color_system=None)
@@ -208,18 +210,18 @@ def test_the_time_left_is_shown(report: Path) -> None:
 
 def test_the_rows_that_run_are_named(report: Path) -> None:
     """On a terminal those that began and have no result yet, the first two by name; elsewhere nothing."""
-    result = json.loads(report.read_text())["results"][0]
+    result = Report.read(report).results[0]
     for terminal in (True, False):
         out = io.StringIO()
         console = Console(force_terminal=terminal, width=160, file=out, markup=False, color_system=None)
         with LiveResults(console, total=4, id_width=8) as live:
-            for name in (result["id"], "B", "C\x1b[2J"):
+            for name in (result.id, "B", "C\x1b[2J"):
                 live.start(name)
             live.show(result)
             live.start("D")
-            live.show(result | {"id": "B"})
+            live.show(replace(result, id="B"))
         said = out.getvalue()
-        assert (f"running {result['id']}, B and 1 more" in said) is False  # a bar is drawn with each result
+        assert (f"running {result.id}, B and 1 more" in said) is False  # a bar is drawn with each result
         assert ("running B, C" in said) is terminal
         assert re.search("running C.*, D", said) is not None if terminal else "running" not in said
         assert "C\x1b" not in said

@@ -11,10 +11,10 @@ import pytest
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.suite import Suite
-from dpaudit.report.html import render_html
 from dpaudit.run.describe import describe
 from tests.cli.suites import invoke, run, write_suite
 from tests.report.dom import parse
+from tests.report.sample import page_of
 
 SUITE = """
 suite.symbols = {"λ": "the <ridge>", "κ*": "a slope", "κ": "a flatness", "ρ": "used by no row"}
@@ -33,7 +33,7 @@ def test_symbols_reach_report_page_and_explanation(tmp_path: Path) -> None:
     _, report = run(suite)
     symbols = {"λ": "the <ridge>", "κ*": "a slope", "κ": "a flatness", "ρ": "used by no row"}
     assert report["suites"][0]["symbols"] == symbols
-    (listed,) = parse(render_html(report)).find("details", "symbols")
+    (listed,) = parse(page_of(report)).find("details", "symbols")
     assert "Symbols of Tiny claims" in listed.words()
     for name, meaning in symbols.items():
         assert f"{name}{meaning}" in listed.words()

@@ -32,10 +32,11 @@ from dpaudit.blackbox.words import at_most
 from dpaudit.cli import check as check_command
 from dpaudit.cli import compare as compare_command
 from dpaudit.cli.report import NOT_CONFIRMED
+from dpaudit.kernel.values.correlated import MAX_RELEASES, MAX_SHARING
 from dpaudit.report.file import strict
 from dpaudit.run.plan import MAX_LEVEL
 from dpaudit.verify import trusted
-from dpaudit.verify.report import SECONDS, verify_report
+from dpaudit.verify.report import SECONDS, verify_results
 from dpaudit.verify.trusted import claim_lines, code_lines, trusted_lines
 
 DOCS = Path(dpaudit.__file__).parents[1] / "docs"
@@ -59,8 +60,8 @@ def needed(epsilon: int) -> str:
 CHECK = dpaudit.check
 POINTS = len(bounds.CURVE_EPSILONS), len(bounds.CURVE_DELTAS)
 HOURS = int(SECONDS / 3600)
-MINUTES = int(default(verify_report, "seconds_per_result") / 60)
-GIGABYTES = default(verify_report, "megabytes") >> 10
+MINUTES = int(default(verify_results, "seconds_per_result") / 60)
+GIGABYTES = default(verify_results, "megabytes") >> 10
 
 #: Each page's sentences about limits, made from the code.
 SENTENCES: dict[str, tuple[str, ...]] = {
@@ -72,6 +73,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
     "prove_numpy": (
         f"from `at_least` ({default(dpaudit.Records, 'at_least')})",
         f"Integers are checked to fit {np.iinfo(int).bits} bits",
+        f"At most {MAX_RELEASES:,} numbers may be released, and at most {MAX_SHARING} of them",
     ),
     "check": (
         f"`dpaudit check` exits with {check_command.NOT_AUDITED}",
@@ -117,7 +119,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
 #: code on the page about verifying have tests of their own.
 MEASURED: dict[str, str] = {
     "limits": "",
-    "prove_numpy": "10 200 64",
+    "prove_numpy": "10 200 256 32 64",
     "check": "0.05 0.11 0.35 0.5 0.81 000 10 150 1970 20 200 2458 32 40 7000 95",
     "verify": "1,590 2,020 200 250 300 400",
     "report": "0.005 0.006829 0.00683",

@@ -27,7 +27,7 @@ from dpaudit.distributions import Distribution
 from dpaudit.kernel import check as kernel
 from dpaudit.kernel.ball import ball
 from dpaudit.run.finding import finding_of
-from dpaudit.verify.report import verify_report
+from dpaudit.verify.report import verify_results
 
 SINGLE: list[Distribution] = [
     distributions.Laplace(scale=2),
@@ -192,13 +192,13 @@ def test_an_integer_at_the_level_is_decided_exactly() -> None:
     assert TailEvent(noise=noise, factor=0, strict=False).probability() == 1
 
 
-def report_of(rows: list[tuple[Claim, Evidence, str]]) -> dict[str, Any]:
+def results_of(rows: list[tuple[Claim, Evidence, str]]) -> list[dict[str, Any]]:
     results = []
     for number, (claim, evidence, expect) in enumerate(rows):
         finding = finding_of(claim, Outcome([evidence]), alpha=0.01)
         about = {"id": f"row {number}", "claim": claim.to_json(), "expect": expect, "alpha": 0.01}
         results.append({**about, **finding, "as_expected": finding["verdict"] == expect})
-    return dict(json.loads(json.dumps({"schema_version": 5, "results": results})))
+    return list(json.loads(json.dumps(results)))
 
 
 def test_verify_confirms_a_report_on_noise_and_finds_a_change() -> None:
@@ -208,16 +208,16 @@ def test_verify_confirms_a_report_on_noise_and_finds_a_change() -> None:
     event = TailEvent(noise=noise_sum([(distributions.Skellam(variance=50), 2)]), factor=30)
     holds = TailBound(probability="0.01", event=event.name)
     fails = TailBound(probability="0.001", event=event.name)
-    good = report_of(
+    good = results_of(
         [(holds, decide_tail(holds, event), "verified"), (fails, decide_tail(fails, event), "refuted")]
     )
-    assert all(finding.ok for finding in verify_report(good))
+    assert all(finding.ok for finding in verify_results(good))
     for number, place in ((0, "tree"), (1, "body")):
         changed = json.loads(json.dumps(good))
-        body = changed["results"][number]["evidence"][0][place]
+        body = changed[number]["evidence"][0][place]
         body = body["premises"][0]["parameters"] if place == "tree" else body
         body["level"]["factor"] = "303/10"
-        findings = verify_report(changed)
+        findings = verify_results(changed)
         assert [finding.ok for finding in findings].count(False) == 1
 
 

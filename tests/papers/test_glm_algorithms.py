@@ -26,7 +26,12 @@ from dpaudit.reference.algorithms.contextual.joint_glm_constants import (
     printed_constants,
 )
 from dpaudit.reference.algorithms.contextual.links import Probit, logistic
-from dpaudit.reference.algorithms.contextual.matrix_prefix_noise import matrix_prefix_noise, symmetric_noise
+from dpaudit.reference.algorithms.contextual.matrix_prefix_noise import (
+    PrefixTree,
+    ReleasedTree,
+    matrix_prefix_noise,
+    symmetric_noise,
+)
 from dpaudit.reference.algorithms.contextual.shuffle_glm import (
     ShuffleConstants,
     batch_lengths,
@@ -433,3 +438,27 @@ def test_squared_norms_against_a_solve() -> None:
     found = squared_norms(arms, np.linalg.inv(designs))
     for r in range(2):
         np.testing.assert_allclose(found[r], (arms.T * np.linalg.solve(designs[r], arms.T)).sum(axis=0))
+
+
+def test_trees_without_noise_by_hand() -> None:
+    """One tree releases prefix sums. The released code's query adds the node before each left child."""
+    found = {}
+    for tree in (PrefixTree, ReleasedTree):
+        made = tree(np.random.default_rng(0), runs=1, horizon=4, dim=1, node_std=0.0, factor=0.5)
+        found[tree] = [float(made.query()[0, 0, 0])]
+        for leaf in (1.0, 10.0, 100.0, 1000.0):
+            made.add(np.full((1, 1, 1), leaf))
+            found[tree].append(float(made.query()[0, 0, 0]))
+    assert found[PrefixTree] == [0, 1, 11, 111, 1111]
+    # Nodes 4 to 7 are leaves. Node 4 adds 3, its parent 2 adds the root; node 6 adds 5.
+    assert found[ReleasedTree] == [0, 0 + 1 + 1, 11 + 10, 10 + 100, 1000]
+
+
+def test_the_released_query_reads_one_draw_per_node() -> None:
+    """Asked twice, it releases the same; its noise has as many nodes as it adds."""
+    made = ReleasedTree(np.random.default_rng(3), runs=4000, horizon=8, dim=1, node_std=1.0, factor=0.5)
+    for _ in range(7):
+        made.add(np.zeros((4000, 1, 1)))
+    last = made.query()  # leaf 14 of nodes 8 to 15: it adds 13, and its parent 7 is odd, and so is 3
+    np.testing.assert_array_equal(last, made.query())
+    assert abs(last.std() - math.sqrt(2)) < 6 * math.sqrt(2) / math.sqrt(2 * 4000)

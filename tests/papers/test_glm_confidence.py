@@ -229,3 +229,14 @@ def test_gaps_are_not_negative_and_grow_with_the_noise() -> None:
     assert gaps.max() <= losses[0]
     noisy = runnable.achieved_gaps(np.random.default_rng(0), users=400, runs=4, ridge=5.0)
     assert noisy.max() > gaps.max()
+
+
+def test_a_ridge_inside_the_sum_is_weighted_by_the_arms() -> None:
+    """With one axis of arms, the printed g differs by sum x^2 times the ridge, by hand."""
+    points = np.array([0.5, 0.9])
+    fits = enumerated_fits(points, 1.0, ridge=3.0)
+    away = fits.free[:, 0] - 1.0
+    means = logistic().mean(fits.free * points) - logistic().mean(points)
+    by_hand = np.abs(means @ points + 3.0 * (points @ points) * away) / np.sqrt(7.0)
+    found = fits.gradient_distance(np.array([[7.0]]), ridge=3.0, inside=True)
+    np.testing.assert_allclose(found, by_hand, rtol=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -73,11 +74,13 @@ def test_switches_follow_roles_but_not_rewards() -> None:
 
 
 def test_chernoff_is_above_the_binomial_tail() -> None:
-    """Lemma H.1's row bounds P(Bin(B, q) < qB/8 - 16 log T)."""
-    T, B, q = 20, 4000, Fraction(1, 5)
-    found, level = lengths(T, B, q)
-    limit = 100 - 16 * np.log(T)
-    assert float(found) >= stats.binom.cdf(np.ceil(limit) - 1, B, 0.2)
+    """Lemma H.1's row bounds d P(Bin(B, q/d) < qB/(8 d) - 16 log(Td)), at a batch of whole length."""
+    T, d, q, B = 2, 2, Fraction(1, 2), 800
+    times = Fraction(B / (128 * d / float(q) * math.log(T * d)))
+    found, level = lengths(T, d, q, times)
+    limit = B / 32 - 16 * math.log(T * d)
+    assert 1 < limit < 5
+    assert float(found) >= d * stats.binom.cdf(math.ceil(limit) - 1, B, 0.25) > 0
     assert 0 < float(found) < float(level)
 
 

@@ -1,4 +1,4 @@
-"""Theorem 7.1's rows: their mathematics by other routes (simulation, dynamic programs, scipy); controls."""
+"""Lemma 7.1's rows: their mathematics by other routes (simulation, dynamic programs, scipy); controls."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_the_best_learner_at_d_1_by_the_dynamic_program() -> None:
 
 
 def test_the_horizon_bound_has_its_limit_where_delta_is_small() -> None:
-    """The refutation of Theorem 7.1 needs δ log(1/δ) > ε: at δ = ε² the horizon costs more than c d/ε."""
+    """The refutation of Lemma 7.1 needs δ log(1/δ) > ε: at δ = ε² the horizon costs more than c d/ε."""
     epsilon = Fraction(1, 100)
     rounds = lower_bound._horizon(dim=4, factor=Fraction(1), epsilon=epsilon, delta=epsilon**2)
     assert rounds == math.ceil(4 / (1e-4 + 1e-4 * math.log(1e4)))

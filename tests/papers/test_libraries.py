@@ -25,8 +25,10 @@ from dpaudit.core.claims import PureDP
 from dpaudit.core.errors import CertificateError, InvalidParameterError
 from dpaudit.core.suite import Group, Outcome, Run
 from dpaudit.core.verdicts import judge
+from dpaudit.report.file.report import Report
 from tests.cli.suites import invoke
 from tests.rates import FALSE_FAILURE_RATE
+from tests.report.sample import typed
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "libraries.md").read_text(encoding="utf-8")
@@ -216,7 +218,7 @@ def test_the_page_has_every_row_with_its_verdict_and_version() -> None:
     assert sorted(found) == sorted(name for name, entry in ENTRIES.items() if entry.second)
 
 
-def result(name: str, verdict: str, day: str, lower: float = 2.0) -> dict[str, Any]:
+def result(name: str, verdict: str, day: str, lower: float = 2.0) -> Report:
     """A report with one row, as much of it as the page reads."""
     row = {
         "id": f"LIB/{name}",
@@ -233,7 +235,8 @@ def result(name: str, verdict: str, day: str, lower: float = 2.0) -> dict[str, A
         "samples": 1200,
         "notes": ["The noise is short."],
     }
-    return {"stamps": {"started": f"{day}T01:02:03+00:00"}, "results": [row, {**row, "paper": "other"}]}
+    stamps = {"started": f"{day}T01:02:03+00:00", "command": ""}
+    return typed({"stamps": stamps, "results": [row, {**row, "paper": "other"}]})
 
 
 def test_the_page_is_made_from_several_reports() -> None:

@@ -33,6 +33,9 @@ from dpaudit.core.evidence import Certificate, Estimate, Evidence, Witness
 from dpaudit.core.row_verdicts import as_expected, quantity_of
 from dpaudit.core.suite import Cell, Outcome
 from dpaudit.core.verdicts import MAX_FLOAT
+from dpaudit.report.file.parts import Result
+from dpaudit.report.file.report import Report
+from dpaudit.report.html import render_html
 from dpaudit.run.finding import finding_of
 
 ALPHA = 1e-3
@@ -78,6 +81,34 @@ def sample_report() -> dict[str, Any]:
         ],
         "results": results,
     }
+
+
+def typed(report: dict[str, Any]) -> Report:
+    """The typed values of a report. Missing fields are those of an empty report and of a bare row."""
+    bare = sample_report() | {"results": [], "unchecked": [], "suites": []}
+    return Report.from_json(bare | report | {"results": [_whole(row) for row in report.get("results", ())]})
+
+
+def typed_row(data: dict[str, Any]) -> Result:
+    """The typed value of a row. Missing fields are those of a bare row."""
+    return Result.from_json(_whole(data))
+
+
+def _whole(data: dict[str, Any]) -> dict[str, Any]:
+    bare = {"id": "bare", "paper": "", "title": "", "kind": "privacy", "view": "", "role": "printed"}
+    bare |= {"name": "bare", "deciding": True, "expect": data.get("verdict", "verified"), "source": ""}
+    bare |= {"suite": "audits/bare.py", "quantity": "", "verdict": "verified", "strength": "none"}
+    bare |= dict.fromkeys(("claimed", "lower", "upper", "slack", "confidence", "traceback"))
+    bare |= {name: [] for name in ("evidence", "notes", "plots", "obstacles", "reasons", "cells")}
+    bare |= {"alpha": 1e-3, "samples": 0, "seconds": 0.0, "as_expected": True, "accepted": True}
+    claim = {"type": "", "in_words": ""} | data.get("claim", {})
+    cells = [_whole(cell) for cell in data.get("cells", ())]
+    return bare | {"reproduce": ""} | data | {"claim": claim, "cells": cells}
+
+
+def page_of(report: dict[str, Any], **options: Any) -> str:
+    """The page of a report."""
+    return render_html(typed(report), **options)
 
 
 def many_rows(number: int) -> dict[str, Any]:
@@ -617,4 +648,14 @@ ROWS: tuple[Callable[[], dict[str, Any]], ...] = (
     _grid,
 )
 
-__all__ = ["MAX_FLOAT", "many_rows", "row", "sample_report", "site", "transcript"]
+__all__ = [
+    "MAX_FLOAT",
+    "many_rows",
+    "page_of",
+    "row",
+    "sample_report",
+    "site",
+    "transcript",
+    "typed",
+    "typed_row",
+]

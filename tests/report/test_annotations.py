@@ -11,7 +11,7 @@ import pytest
 from dpaudit.report.annotations import github_annotations
 from dpaudit.report.sarif import sarif
 from tests.cli.suites import RAISES, UNEXPECTED, VERIFIED, invoke, write_suite
-from tests.report.sample import sample_report
+from tests.report.sample import sample_report, typed
 
 COMMAND = re.compile(r"::error file=([^:,\s]*),line=\d+,title=([^:,\n]*)::([^\n\r]*)")
 
@@ -20,7 +20,7 @@ def test_each_row_against_expectation_has_one() -> None:
     """As many commands as rows not accepted, each with its id."""
     report = sample_report()
     rows = [row for row in report["results"] if not row["accepted"]]
-    found = [COMMAND.fullmatch(line) for line in github_annotations(report)]
+    found = [COMMAND.fullmatch(line) for line in github_annotations(typed(report))]
     assert rows
     assert len(found) == len(rows)
     for match, row in zip(found, rows, strict=True):
@@ -34,7 +34,7 @@ def test_a_text_cannot_start_a_command() -> None:
     row = next(row for row in report["results"] if not row["accepted"])
     hostile = "a,b::\n::warning::%0A\r\n::stop-commands::x"
     row |= {"id": hostile, "title": hostile, "suite": "a,b:c.py", "reasons": [hostile]}
-    (line,) = github_annotations(report | {"results": [row]})
+    (line,) = github_annotations(typed(report | {"results": [row]}))
     match = COMMAND.fullmatch(line)
     assert match is not None
     assert match[1] == "a%2Cb%3Ac.py"
@@ -66,9 +66,9 @@ def test_the_first_words_say_what_is_not_as_expected() -> None:
     }
     weak = row | {"accepted": False}
     for given, words in ((wrong, "cells are not as expected"), (weak, "but weaker than --require")):
-        (line,) = github_annotations(report | {"results": [given]})
+        (line,) = github_annotations(typed(report | {"results": [given]}))
         first = line.partition("::error")[2].partition("::")[2].partition(": ")[0]
         assert words in first
-        log = json.loads(sarif(report | {"results": [given]}))
+        log = json.loads(sarif(typed(report | {"results": [given]})))
         (result,) = log["runs"][0]["results"]
         assert words in result["message"]["text"].partition(": ")[0]

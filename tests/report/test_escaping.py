@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from dpaudit.report.chart import draw_plot
-from dpaudit.report.html import render_html
 from dpaudit.report.svg import element
 from tests.report.dom import Node, parse
-from tests.report.sample import sample_report
+from tests.report.sample import page_of, sample_report
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -32,15 +31,16 @@ HOSTILE = [
 ]
 
 #: Fields whose values choose how a row is drawn; with other words in them the row is drawn as unknown.
-CHOOSING = frozenset(
-    {"verdict", "strength", "kind", "evidence", "type", "expect", "law", "form", "lower_exact", "upper_exact"}
-)
+CHOOSING = frozenset({"type", "law", "form", "lower_exact", "upper_exact"})
+
+#: Fields for which the schema lists the values: a report with other words in them is refused.
+LISTED = frozenset({"verdict", "strength", "kind", "evidence", "expect", "role"})
 
 
 def poisoned(data: Any, text: str, *, everything: bool, key: str = "") -> Any:
     """``data`` with every string replaced by ``text``, object keys that a suite chooses too."""
     if isinstance(data, str):
-        return data if key in CHOOSING and not everything else text
+        return data if key in LISTED or (key in CHOOSING and not everything) else text
     if isinstance(data, list):
         return [poisoned(item, text, everything=everything, key=key) for item in data]
     if isinstance(data, dict):
@@ -78,8 +78,8 @@ def only_text(dom: Node) -> None:
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 def test_hostile_words_add_nothing_to_the_page(text: str, everything: bool) -> None:
     """Hostile text in every field gives the same elements as a harmless word."""
-    page = render_html(two_papers(text, everything=everything))
-    harmless = render_html(two_papers("wo/rd" if "/" in text else "word", everything=everything))
+    page = page_of(two_papers(text, everything=everything))
+    harmless = page_of(two_papers("wo/rd" if "/" in text else "word", everything=everything))
     dom = parse(page)
     only_text(dom)
     assert skeleton(dom) == skeleton(parse(harmless))
@@ -90,7 +90,7 @@ def test_hostile_words_add_nothing_to_a_pack(text: str) -> None:
     """What the script of a packed page puts in its place is escaped like the page itself."""
 
     def parts(words: str) -> list[list[tuple[str, tuple[str, ...]]]]:
-        dom = parse(render_html(two_papers(words, everything=False), inline=0))
+        dom = parse(page_of(two_papers(words, everything=False), inline=0))
         packs = [node for node in dom.find("script") if "pack" in node.attributes.get("class", "").split()]
         assert packs
         assert len(dom.find("script")) == len(packs) + 1
@@ -110,7 +110,7 @@ def test_hostile_words_add_nothing_to_a_pack(text: str) -> None:
 @pytest.mark.parametrize("text", HOSTILE[:10], ids=range(10))
 def test_hostile_words_are_shown_as_they_are(text: str) -> None:
     """The reader sees the very characters: in the table, in the filters, in captions and pictures."""
-    dom = parse(render_html(two_papers(text, everything=False)))
+    dom = parse(page_of(two_papers(text, everything=False)))
     row = dom.find("tr", "row")[0]
     assert text in "".join(part for n in row.walk() for part in n.text)
     assert row.attributes["data-paper"] == text
@@ -121,14 +121,14 @@ def test_hostile_words_are_shown_as_they_are(text: str) -> None:
 
 def test_templates_in_words_are_not_evaluated() -> None:
     """Braces from a suite are not a template: 7 * 191 is nowhere computed."""
-    page = render_html(poisoned(sample_report(), HOSTILE[4], everything=True))
+    page = page_of(poisoned(sample_report(), HOSTILE[4], everything=True))
     assert "1337" not in page
     assert "{{ 7 * 191 }}" in page
 
 
 def test_characters_that_act_are_replaced() -> None:
     """Control characters, direction overrides and lone surrogates never reach the file, which stays UTF-8."""
-    page = render_html(poisoned(sample_report(), HOSTILE[10], everything=False))
+    page = page_of(poisoned(sample_report(), HOSTILE[10], everything=False))
     assert not set("\x00\x1b\u202e\u2066\ud800") & set(page)
     assert "a\ufffdb\ufffd[31m\ufffdred" in page
     assert page.encode("utf-8").decode("utf-8") == page

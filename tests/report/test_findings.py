@@ -9,12 +9,10 @@ import pytest
 
 from dpaudit.core.claims import Controls, LowerBound, PureDP
 from dpaudit.report.findings import by_how_much, counted, findings, first_reason
-from dpaudit.report.html import render_html
 from dpaudit.report.markdown import markdown_table
-from dpaudit.report.roles import unchecked_of
 from dpaudit.report.terminal import details, result_line, summary
 from tests.report.dom import parse
-from tests.report.sample import sample_report
+from tests.report.sample import page_of, sample_report, typed, typed_row
 
 PURE = PureDP(epsilon=1).to_json()
 
@@ -45,7 +43,7 @@ def part(lower: float | None, claimed: float | None, upper: float | None, **chan
 )
 def test_by_how_much(row: dict[str, Any], text: str) -> None:
     """The text has the contradicting bound, the claim, and the factor, and is empty without a violation."""
-    assert by_how_much(row) == text
+    assert by_how_much(typed_row(row)) == text
 
 
 def test_a_cell_stands_for_a_row_without_bounds() -> None:
@@ -54,10 +52,10 @@ def test_a_cell_stands_for_a_row_without_bounds() -> None:
     open_cell = part(None, 1.0, 3.0, name="open", verdict="inconclusive")
     false = part(1.25, 1.0, None, name="n = 2", deciding=True)
     assert (
-        by_how_much(part(None, None, None, cells=[under, open_cell, false]))
+        by_how_much(typed_row(part(None, None, None, cells=[under, open_cell, false])))
         == "ε ≥ 1.25, claimed ≤ 1 at n = 2"
     )
-    assert by_how_much(part(0.5, 1.0, None, cells=[under])) == ""
+    assert by_how_much(typed_row(part(0.5, 1.0, None, cells=[under]))) == ""
 
 
 def test_every_format_begins_with_the_same_findings() -> None:
@@ -67,14 +65,17 @@ def test_every_format_begins_with_the_same_findings() -> None:
     for row in report["results"]:
         row["suite"] = suites[row["paper"]]
     expected = [
-        (item.result["id"], item.much, [repair["id"] for repair in item.repairs])
-        for paper in findings(report)
+        (item.result.id, item.much, [repair.id for repair in item.repairs])
+        for paper in findings(typed(report))
         for group in paper.false.values()
         for item in group
     ]
     assert [name for name, _, _ in expected] == ["Alg 2", "Fact 3", "Thm 7", "Thm 8"]
-    end, table = (details(report) + summary(report)).plain, markdown_table(report).replace("\\", "")
-    page = parse(render_html(report))
+    end, table = (
+        (details(typed(report)) + summary(typed(report))).plain,
+        markdown_table(typed(report)).replace("\\", ""),
+    )
+    page = parse(page_of(report))
     lines = [line for line in end.splitlines() if line.startswith("  false ")]
     false = [row for part in page.find("table", "false") for row in part.find("tbody")[0].children]
     cells = [
@@ -100,7 +101,7 @@ def test_files_of_one_paper_are_named_together() -> None:
     first = report["suites"][0]
     for title in ("Another part", first["title"]):
         report["suites"].append(first | {"title": title})
-    found = next(paper for paper in findings(report) if paper.paper == first["paper"])
+    found = next(paper for paper in findings(typed(report)) if paper.paper == first["paper"])
     assert found.title == f"{first['title']}, Another part"
 
 
@@ -112,17 +113,17 @@ def test_of_a_selection_only_its_own_papers_are_counted() -> None:
         row["suite"] = suites[row["paper"]]
 
     def require_one_count(count: int) -> None:
-        assert len(unchecked_of(report)) == count
-        page = parse(render_html(report))
+        assert len(typed(report).shown_unchecked) == count
+        page = parse(page_of(report))
         assert page.find("li", "plain")[0].find("b")[0].words() == str(count)
         assert len(page.find("section", "unchecked")[0].find("li")) == count
-        assert markdown_table(report).count("- not checkable: ") == count
+        assert markdown_table(typed(report)).count("- not checkable: ") == count
 
     require_one_count(2)
-    assert "2 claims cannot be checked by computation" in summary(report).plain
+    assert "2 claims cannot be checked by computation" in summary(typed(report)).plain
     paper = report["unchecked"][0]["paper"]
     report["results"] = [row for row in report["results"] if row["paper"] == paper]
-    assert "1 claim cannot be checked by computation" in summary(report).plain
+    assert "1 claim cannot be checked by computation" in summary(typed(report)).plain
     require_one_count(1)
 
 
@@ -131,7 +132,7 @@ def test_what_needs_somebody_is_at_the_end_of_a_run() -> None:
     report = sample_report()
     refused = [row["id"] for row in report["results"] if not row["accepted"]]
     assert refused
-    last = summary(report).plain.splitlines()[-1]
+    last = summary(typed(report)).plain.splitlines()[-1]
     assert last.startswith(f"{len(report['results']) - len(refused)} of {len(report['results'])} rows")
     assert last.endswith(f"Not as expected: {', '.join(refused)}.")
 
@@ -143,10 +144,14 @@ def test_own_suites_have_no_words_of_papers() -> None:
     suite = report["suites"][0] | {"paper": "mine", "title": "Mechanisms", "reference": "", "symbols": {}}
     rows = [row | {"paper": "mine", "suite": suite["suite"]} for row in rows]
     report |= {"results": rows, "suites": [suite], "unchecked": []}
-    page = parse(render_html(report))
+    page = parse(page_of(report))
     assert page.find("h2", "headline")[0].words() == "Claims: 15"
     shown = "".join(node.words() for node in (*page.find("header"), *page.find("section", "findings")))
-    for text in (shown, (details(report) + summary(report)).plain, markdown_table(report)):
+    for text in (
+        shown,
+        (details(typed(report)) + summary(typed(report))).plain,
+        markdown_table(typed(report)),
+    ):
         assert "laims" in text
         for word in ("printed claim", "stated claim", "paper", "repair"):
             assert word not in text.lower(), word
@@ -156,7 +161,7 @@ def test_a_run_ends_with_few_lines() -> None:
     """The summary has one line per role, at most three remarks, and one line of totals and files."""
     report = sample_report()
     roles = {row["role"] for row in report["results"]}
-    lines = summary(report, written=[Path("r.json"), Path("r.html")]).plain.splitlines()
+    lines = summary(typed(report), written=[Path("r.json"), Path("r.html")]).plain.splitlines()
     assert len(lines) <= len(roles) + 4
     assert lines[-1].endswith(" Reports: r.json, r.html")
 
@@ -164,21 +169,21 @@ def test_a_run_ends_with_few_lines() -> None:
 def test_an_expected_refutation_has_no_green_tick() -> None:
     """Its line reads refuted, as expected, and only the ticks of claims that hold are green."""
     row = next(row for row in sample_report()["results"] if row["verdict"] == "refuted" and row["accepted"])
-    line = result_line(row)
+    line = result_line(typed_row(row))
     assert line.plain.startswith("✓ refuted, as expected / ")
     assert not any(span.start == 0 and "green" in str(span.style) for span in line.spans)
-    unexpected = result_line(row | {"expect": "verified", "accepted": False, "as_expected": False})
+    unexpected = result_line(typed_row(row | {"expect": "verified", "accepted": False, "as_expected": False}))
     assert unexpected.plain.startswith("✗ refuted / ")
     held = next(row for row in sample_report()["results"] if row["verdict"] == "verified" and row["accepted"])
-    assert any(span.start == 0 and "green" in str(span.style) for span in result_line(held).spans)
+    assert any(span.start == 0 and "green" in str(span.style) for span in result_line(typed_row(held)).spans)
 
 
 def test_counts_and_reasons() -> None:
     """Counts start with the strongest rows, and an open row shows its reason or that of its open cell."""
-    rows = [{"verdict": "verified", "strength": s} for s in ("tested", "proved", "tested")]
+    rows = [typed_row({"verdict": "verified", "strength": s}) for s in ("tested", "proved", "tested")]
     assert counted(rows, "verified") == "3 (1 proved, 2 tested)"
     assert counted(rows, "refuted") == "0"
-    assert first_reason({"reasons": ["a"], "obstacles": ["b"]}) == "a"
+    assert first_reason(typed_row({"reasons": ["a"], "obstacles": ["b"]})) == "a"
     cell = {"verdict": "inconclusive", "obstacles": ["c"]}
-    assert first_reason({"cells": [{"verdict": "verified", "reasons": ["x"]}, cell]}) == "c"
-    assert first_reason({}) == ""
+    assert first_reason(typed_row({"cells": [{"verdict": "verified", "reasons": ["x"]}, cell]})) == "c"
+    assert first_reason(typed_row({})) == ""

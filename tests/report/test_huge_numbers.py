@@ -14,15 +14,16 @@ import pytest
 from rich.console import Console
 
 from dpaudit.core.errors import DpauditError
-from dpaudit.report.file.document import read_report
+from dpaudit.report.file.report import Report
 from dpaudit.report.html import render_html
 from dpaudit.report.junit import junit_xml
 from dpaudit.report.markdown import markdown_table
 from dpaudit.report.sarif import sarif
 from dpaudit.report.terminal import report_table, summary
-from dpaudit.verify.report import verify_report
+from dpaudit.verify.report import verify_results
 from tests.cli.forged import ROWS, leaves, put
 from tests.cli.suites import invoke, run, write_suite
+from tests.report.sample import typed
 
 HUGE = """
 HUGE = ErrorRate(text="the error is at most 10^400", claimed=10**400)
@@ -48,7 +49,7 @@ def tiny(run):
 """
 
 
-def terminal(report: dict[str, Any]) -> str:
+def terminal(report: Report) -> str:
     """What ``dpaudit report`` prints."""
     console = Console(file=io.StringIO(), width=200)
     console.print(report_table(report))
@@ -56,7 +57,7 @@ def terminal(report: dict[str, Any]) -> str:
     return str(console.file)
 
 
-WRITERS: dict[str, Callable[[dict[str, Any]], object]] = {
+WRITERS: dict[str, Callable[[Report], object]] = {
     "html": render_html,
     "terminal": terminal,
     "markdown": markdown_table,
@@ -72,14 +73,14 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     made = run(suite)[1]
     crashed = {row["id"] for row in made["results"] if row["verdict"] == "crashed"}
     assert crashed == {"crashes"}
-    assert all(finding.ok for finding in verify_report(made, seconds_per_result=None))
+    assert all(finding.ok for finding in verify_results(made["results"], seconds_per_result=None))
     return made
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_writers_take_what_verifies(name: str, report: dict[str, Any]) -> None:
     """Each makes something of infinite and huge bounds."""
-    assert WRITERS[name](report)
+    assert WRITERS[name](typed(report))
 
 
 def test_numbers_that_can_be_read_can_be_shown(report: dict[str, Any], tmp_path: Path) -> None:
@@ -105,7 +106,7 @@ def test_numbers_that_can_be_read_can_be_shown(report: dict[str, Any], tmp_path:
             put(edited, path, option)
             file.write_text(json.dumps(edited), encoding="utf-8")
             try:
-                read = read_report(file)
+                read = Report.read(file)
             except DpauditError:
                 continue
             taken += 1

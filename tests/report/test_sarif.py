@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from dpaudit.report.sarif import place_of, sarif
 from tests.cli.suites import RAISES, REFUTED, UNEXPECTED, VERIFIED, invoke, write_suite
-from tests.report.sample import sample_report
+from tests.report.sample import sample_report, typed, typed_row
 
 
 def closed(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -62,7 +62,7 @@ LOG = closed({"version": {"const": "2.1.0"}, "runs": {"type": "array", "items": 
 
 def read(report: dict[str, Any]) -> dict[str, Any]:
     """The one run of a valid log."""
-    log = json.loads(sarif(report))
+    log = json.loads(sarif(typed(report)))
     Draft202012Validator(LOG).validate(log)
     (run,) = log["runs"]
     rules = run["tool"]["driver"]["rules"]
@@ -170,7 +170,7 @@ def test_a_place_is_the_row_s_own_where_it_is_known(
     suite: str, location: dict[str, Any] | None, place: tuple[str, int]
 ) -> None:
     """The file of the rows beside the suite's, and its line; else the first line of the suite's."""
-    assert place_of({"suite": suite, "location": location}) == place
+    assert place_of(typed_row({"suite": suite} | ({"location": location} if location else {}))) == place
 
 
 def test_a_finding_points_at_the_line_of_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

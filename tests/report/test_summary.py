@@ -9,7 +9,7 @@ import pytest
 
 from dpaudit.report.markdown import SHOWN_FINDINGS, markdown_summary
 from tests.cli.suites import RAISES, REFUTED, UNEXPECTED, VERIFIED, invoke, write_suite
-from tests.report.sample import many_rows, sample_report
+from tests.report.sample import many_rows, sample_report, typed
 
 
 def section(text: str, heading: str) -> str:
@@ -21,7 +21,7 @@ def section(text: str, heading: str) -> str:
 def test_findings_come_first_and_every_row_is_counted() -> None:
     """Rows against expectation, then what is false as printed, then counts by role that add up."""
     report = sample_report()
-    text = markdown_summary(report)
+    text = markdown_summary(typed(report))
     headings = [line.split(":")[0] for line in text.splitlines() if line.startswith("### ")]
     assert headings == [
         "### Not as expected",
@@ -45,7 +45,7 @@ def test_many_findings_are_cut_and_counted() -> None:
     report = many_rows(3000)
     refused = sum(not row["accepted"] for row in report["results"])
     assert refused > SHOWN_FINDINGS
-    text = markdown_summary(report)
+    text = markdown_summary(typed(report))
     assert len(text.encode()) < 400_000
     assert f"### Not as expected: {refused}" in text
     assert f"and {refused - SHOWN_FINDINGS} more" in section(text, "Not as expected")
@@ -58,7 +58,7 @@ def test_foreign_text_stays_in_its_line() -> None:
     row = next(row for row in report["results"] if not row["accepted"])
     row |= {"title": hostile, "reasons": [hostile] * 50}
     broken = [{"suite": hostile, "reason": hostile}]
-    text = markdown_summary(report | {"results": [row], "broken": broken})
+    text = markdown_summary(typed(report | {"results": [row], "broken": broken}))
     assert text.count("\n### All rows by role") == 1
     assert "<b>" not in text
     assert len(text) < 20_000

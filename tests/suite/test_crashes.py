@@ -13,7 +13,6 @@ import pytest
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.suite import Group, Run
 from dpaudit.replay.audit import PrivacyAudit
-from dpaudit.report.html import render_html
 from dpaudit.suite import (
     Control,
     Expression,
@@ -31,6 +30,7 @@ from dpaudit.suite import (
 )
 from dpaudit.suite.crashes import NAMED
 from tests.cli.suites import VERIFIED, by_id, invoke, run, write_suite
+from tests.report.sample import page_of
 from tests.suite.test_row_kinds import audit_at, claim_at, found, known, verdicts
 
 
@@ -214,7 +214,7 @@ def test_a_run_says_which_point_crashed_and_verify_agrees(tmp_path: Path) -> Non
     error = "ArithmeticError: no limit (at limit = 0)"
     assert row["cells"][1]["error"] == error
     assert error in " ".join(result.output.split())
-    page = render_html(report)
+    page = page_of(report)
     assert "The other parts keep their results" in page
     assert "no limit (at limit = 0)" in page
     file = tmp_path / "audits" / "dpaudit-report.json"

@@ -13,9 +13,9 @@ from dpaudit.core.claims import Ordering, PureDP, claim_from_json
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import exact_str, in_figures
 from dpaudit.core.row_verdicts import claimed_of
-from dpaudit.report.html import render_html
 from dpaudit.report.notation import show_exact
 from tests.cli.suites import VERIFIED, by_id, invoke, run, write_suite
+from tests.report.sample import page_of
 
 FAR = 10**401
 
@@ -45,7 +45,7 @@ def test_a_row_with_a_far_number_runs_beside_the_others(tmp_path: Path) -> None:
     assert result.exit_code == 1  # the second one was expected to hold
     checked = invoke("verify", "-v", tmp_path / "audits" / "dpaudit-report.json")
     assert checked.exit_code == 0, checked.output
-    page = render_html(report)
+    page = page_of(report)
     assert "10⁴⁰¹" in page
     assert "claimed ∞" not in page
 

@@ -13,18 +13,22 @@ from audits.private_online_learning.suite import suite as online
 from dpaudit.core.claims import ErrorRate
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.suite import Outcome, Row, Suite
-from dpaudit.report.html import render_html
-from dpaudit.report.roles import mended_by
+from dpaudit.report.file.parts import mended_rows
 from dpaudit.run.describe import describe
 from tests.cli.suites import by_id, invoke, run, write_suite
 from tests.errors import raises
 from tests.report.dom import parse
+from tests.report.sample import page_of
 
 CLAIM = ErrorRate(text="the error is at most 1", claimed=1)
 
 
 def row(id: str, **options: Any) -> Row:
     return Row(id=id, title=id, kind="utility", claim=CLAIM, evaluate=lambda run: Outcome([]), **options)
+
+
+def _mended(row: dict[str, Any]) -> tuple[str, ...]:
+    return mended_rows(row["id"], row["role"], tuple(row.get("repairs", ())))
 
 
 @pytest.mark.parametrize("suite", [distributed, online], ids=lambda suite: suite.paper)
@@ -35,8 +39,8 @@ def test_every_repair_of_the_papers_mends_a_row(suite: Suite) -> None:
     repairs = [item for item in described if item["role"] == "repaired"]
     assert repairs
     for item in repairs:
-        assert mended_by(item), item["id"]
-        assert all(roles[name] != "repaired" for name in mended_by(item)), item["id"]
+        assert _mended(item), item["id"]
+        assert all(roles[name] != "repaired" for name in _mended(item)), item["id"]
 
 
 def test_what_a_repair_mends() -> None:
@@ -48,7 +52,7 @@ def test_what_a_repair_mends() -> None:
         ({"id": "A/b", "role": "repaired", "repairs": ["A", "C"]}, ("A", "C")),
         ({"id": "A/repaired", "role": "what-if"}, ()),
     ):
-        assert mended_by(data) == mended
+        assert _mended(data) == mended
 
 
 def test_only_repairs_mend_and_only_what_is_there() -> None:
@@ -86,7 +90,7 @@ def test_links_go_both_ways(tmp_path: Path) -> None:
     _, report = run(suite)
     assert by_id(report)["right"]["repairs"] == ["wrong", "wrong/part"]
     assert "repairs" not in by_id(report)["wrong"]
-    dom = parse(render_html(report))
+    dom = parse(page_of(report))
     shown = {
         claim.attributes["id"]: [
             ("".join(line.text).split()[0], [link.attributes["href"] for link in line.find("a")])

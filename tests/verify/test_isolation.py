@@ -14,7 +14,7 @@ import pytest
 
 import dpaudit
 from dpaudit.verify.bounded import BoundedChecker
-from dpaudit.verify.report import verify_report
+from dpaudit.verify.report import verify_results
 from tests.cli.suites import VERIFIED, run, write_suite
 from tests.verify.test_report import report, with_noise
 
@@ -112,7 +112,7 @@ def slow() -> list[dict[str, object]]:
 
 def test_what_the_total_time_does_not_reach_is_not_confirmed() -> None:
     """The first result uses up the time for all: it fails, and so does the next, which is not checked."""
-    findings = verify_report({"results": slow()}, seconds=1.5)
+    findings = verify_results(slow(), seconds=1.5)
     assert [(f.id, f.ok, f.what) for f in findings] == [("good", False, "limits"), ("bad", False, "limits")]
     assert "within 1.5 seconds (--seconds)" in findings[0].reason
     assert "No time was left" in findings[1].reason

@@ -14,17 +14,17 @@ from dpaudit.certify.sites import Site
 from dpaudit.core.claims import Accounting, ErrorRate, PureDP
 from dpaudit.core.views import SERVER, View
 from dpaudit.report.beyond_the_file import CANNOT_KNOW
-from dpaudit.report.html import render_html
-from dpaudit.verify.report import verify_report
+from dpaudit.verify.report import verify_results
 from dpaudit.verify.statement import certificate_in_words, setting_in_words
 from tests.cli.suites import VERIFIED, invoke, run, write_suite
+from tests.report.sample import page_of
 from tests.verify.test_report import CLAIM, report, row
 
 ROOT = Path(__file__).parents[2]
 
 
 def reasons(results: list[dict[str, Any]]) -> list[str]:
-    return [finding.reason for finding in verify_report({"results": results}, seconds_per_result=None)]
+    return [finding.reason for finding in verify_results(results, seconds_per_result=None)]
 
 
 def test_each_line_names_what_was_confirmed() -> None:
@@ -126,6 +126,6 @@ def test_the_pages_have_the_same_text(page: str) -> None:
 
 def test_the_html_has_the_same_text() -> None:
     """The footer of the HTML report contains the text of the command."""
-    page = render_html({"results": [], "unchecked": []})
+    page = page_of({"results": [], "unchecked": []})
     footer = " ".join(page.partition("<footer>")[2].split())
     assert CANNOT_KNOW.replace("'", "&#39;") in footer

@@ -1,7 +1,7 @@
 """Check what follows from the released values.
 
 The rows cover the billboard lemma on one enumerated instance, Remark I.3's switching times, and Lemma H.1
-in one dimension.
+on arm sets of one arm.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from dpaudit.core.suite import Group, Run
 from dpaudit.core.views import EVERYBODY_ELSE, PUBLIC, user
 from dpaudit.distributions import RandomisedResponse
 from dpaudit.distributions.base import Distribution
-from dpaudit.kernel.ball import arb, lower_short
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.joint_glm_protocol import JointGlmProtocol
 from dpaudit.replay.audit import PrivacyAudit
 from dpaudit.replay.data_sets import DataSets
@@ -152,27 +152,51 @@ def switching_times(run: Run) -> Measured:
     return Measured(low=apart, high=apart, scope=f"80 runs, {seen} switches in the first of each seed")
 
 
+def _least_batch(T: int, d: int, q: Fraction) -> arb:
+    """Return 128 d log(Td)/q: in a shorter batch the ridge alone gives the bound."""
+    return 128 * ball(Fraction(d) / q) * ln(T * d)
+
+
 @inequality(
-    rows, "SAR-H.1", "Lemma H.1, d = 1", kind="tail",
-    over=over(T=(20, 1000, 10**6), B=(50, 1000, 20_000), q="1/10 1/2 1").where(
-        lambda T, B, q: B <= T, "B <= T"
+    rows, "SAR-H.1", "Lemma H.1", kind="tail",
+    over=over(
+        T=(10**4, 10**6, 10**9), d=(1, 2, 5), q="1/10 1/2 1", times="11/10 2 10 1000"
+    ).where(
+        lambda T, d, q, times: bool(ball(times) * _least_batch(T, d, q) <= T), "B <= T"
     ),
 )  # fmt: skip
-def lengths(T: int, B: int, q: Fraction) -> Sides:
-    """E max ‖x‖² in V⁻¹ is at most 8 d²/B, except with probability 1/T³: d = 1, V = 16 log T + Σ x_t²
+def lengths(T: int, d: int, q: Fraction, times: Fraction) -> Sides:
+    """E max ‖x‖² in V⁻¹ is at most 8 d²/B, except with probability 1/T³: V = 16 log(Td) I + Σ x xᵀ
 
-    An arm has length 1 with probability q, else 0. The ridge is the least that the lemma allows, and its
-    noise is the worst. q/V > 8/B means Bin(B, q) < qB/8 - 16 log T. Chernoff's bound is exp(-qB (1 - a + a
-    log a)) at a times the mean.
+    Each arm set is one arm: e_j with probability q/d each, else 0. The ridge is the least that the lemma
+    allows, and its noise is the worst. The mean is Σ (q/d)/(16 log(Td) + n_j), above 8 d²/B only if some
+    n_j, which is Bin(B, q/d), is below qB/(8 d) - 16 log(Td). Chernoff's bound for one j is exp(-(qB/d) (1 -
+    a + a log a)) at a times the mean; a union over j. B is `times` 128 d log(Td)/q: in a shorter batch the
+    ridge alone suffices.
 
-    Note: the O() constant is 8, from V >= B W/8 in the proof
+    Note: the O() constant is 8, from V >= B W/8 in the proof. The H_k of later batches have the same form,
+    with scaled arms
     """
-    share = Fraction(1, 8) - lower_short(16 * ln(T)) / (q * B)
-    if share <= 0:
-        return 0, Fraction(1, T**3)
-    a = arb(share.numerator) / share.denominator
-    mean = arb(q.numerator) * B / q.denominator
-    return (-mean * (1 - a + a * a.log())).exp(), Fraction(1, T**3)
+    need = _least_batch(T, d, q)
+    mean = ball(times) * need * ball(q / d)
+    share = (1 - 1 / ball(times)) / 8
+    return d * (-mean * (1 - share + share * share.log())).exp(), Fraction(1, T**3)
+
+
+@inequality(
+    rows, "SAR-H.1/step", "proof of Lemma H.1, by Lemma H.2", kind="tail", role="step", expect="refuted",
+    over=over(T=(20, 10**4, 10**9), d=(1, 5, 50)),
+)  # fmt: skip
+def by_chernoff(T: int, d: int) -> Sides:
+    """H.2 at 3 ε n = 16 log(Td) gives V ≥ (B_1/8) W_1 with probability at least 1 - 1/T⁵: 2 d e^(-εn/8) ≤
+    T⁻⁵
+
+    ε n/8 is 2 log(Td)/3, so H.2's bound is 2 d (Td)^(-2/3), whatever the batch.
+
+    Refuted: the step needs a ridge of 24 (5 log T + log 2d). At d = 1 this is more than 7.5 times the 16
+    log(Td) that it has. The lemma itself is SAR-H.1
+    """
+    return 2 * d * (-2 * ln(T * d) / 3).exp(), Fraction(1, T**5)
 
 
 rows.not_checkable(

@@ -1,4 +1,4 @@
-"""Check Theorem 7.1, the private lower bound: what its horizon allows, its family of instances,
+"""Check Lemma 7.1, the private lower bound: what its horizon allows, its family of instances,
 and step 4."""
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from dpaudit.suite import (
 __all__ = ["rows"]
 
 
-rows = Group("Theorem 7.1: the private lower bound and its family", kind="lower-bound")
+rows = Group("Lemma 7.1: the private lower bound and its family", kind="lower-bound")
 rows.not_checkable(
     "SAR-L7.1c",
     reason="text: it adds a cited non-private bound to SAR-L7.1, each for its own instances, and carries "
     "both over to joint privacy in words; no construction or constant is given",
 )
 
-# Theorem 7.1 if δ log(1/δ) is above ε²
+# Lemma 7.1 if δ log(1/δ) is above ε²
 
 
 def _horizon(*, dim: int, factor: Fraction, epsilon: Fraction, delta: Fraction) -> int:
@@ -69,7 +69,7 @@ def _printed(c: Fraction, C: Fraction, d: int) -> LowerBound:
 CONSTANTS = listed("c C d", (1, 1, 1), (1, 1, 64), ("1/100", 100, 1), ("1/1000000", "1000000", 64))
 
 
-@evidence(rows, "SAR-L7.1", "Theorem 7.1", claim=_printed, over=CONSTANTS, expect="refuted")
+@evidence(rows, "SAR-L7.1", "Lemma 7.1", claim=_printed, over=CONSTANTS, expect="refuted")
 def horizon_too_short(run: Run, c: Fraction, C: Fraction, d: int) -> Measured:
     """Some fixed X forces E R_T ≥ c d/ε on every private learner, from T = C d/(ε² + δ log(1/δ)) on
 
@@ -139,7 +139,7 @@ def _kept(d: int, epsilon: Fraction, delta: Fraction) -> Sides:
     return ball(KEPT * d) / rate, ball(STEEP / 2) * rounds.min(d * rounds.sqrt())
 
 
-@steps(rows, "SAR-L7.1/repaired", "repair of Theorem 7.1", role="repaired", repairs=("SAR-L7.1", "SAR-116"))
+@steps(rows, "SAR-L7.1/repaired", "repair of Lemma 7.1", role="repaired", repairs=("SAR-L7.1", "SAR-116"))
 def every_learner() -> list[Step]:
     """On the arms {-1, 1}^d/√d every learner, private or not, has E R_T ≥ (m/2) min(T, d√T) on some
     instance: at least 0.08 d/√(ε² + δ log(1/δ)) from T = d/(ε² + δ log(1/δ)) on

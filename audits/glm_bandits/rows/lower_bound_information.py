@@ -29,7 +29,7 @@ __all__ = ["rows"]
 
 BITS = 160
 
-rows = Group("Theorem 7.1: information in the actions", kind="lower-bound")
+rows = Group("Lemma 7.1: information in the actions", kind="lower-bound")
 
 # Distributions of (V, X)
 

@@ -1,4 +1,4 @@
-"""Check step 4 of Theorem 7.1's proof, (116): counts times errors, the horizon, and a learner of one
+"""Check step 4 of Lemma 7.1's proof, (116): counts times errors, the horizon, and a learner of one
 coordinate."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from dpaudit.suite import Measured, Sides, Step, evidence, over, privacy, step, 
 
 __all__ = ["rows"]
 
-rows = Group("Theorem 7.1: step 4 of its proof", kind="lower-bound")
+rows = Group("Lemma 7.1: step 4 of its proof", kind="lower-bound")
 BITS = 160
 
 SMALL = over(d=(1, 2), T=(4, 6), a="1/4 1", epsilon="1/4 1")

@@ -96,7 +96,8 @@ def repaired_budget(n: int, d: int, epsilon: Fraction, delta: Fraction) -> Sides
 HUGE = ApproxDP(epsilon=10**10, delta="1/10", domain="one user's (x, r)", view=stated(1, 1, domain="").view)
 
 
-@evidence(rows, "SAR-T.2p/no-range", "Lemma T.2, no range", claim=HUGE, expect="refuted")
+@evidence(rows, "SAR-T.2p/no-range", "Lemma T.2, no range", claim=HUGE, role="what-if",
+          expect="refuted")  # fmt: skip
 def huge(run: Run) -> Measured:
     """P_GD is (ε, δ)-shuffle DP for every ε, as T.2 states without a range of ε: ε = 10¹⁰, δ = 1/10
 

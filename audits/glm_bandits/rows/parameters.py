@@ -72,30 +72,30 @@ def _exponents(M: int) -> list[Fraction]:
 
 
 @inequality(
-    rows, "SAR-ALPHA", "Section 5, after (7)", measure="left - right", over=over(M=(2, 3, 4, 5, 6, 8, 12))
+    rows, "SAR-ALPHA/exponents", "Section 5, after (7)", role="what-if", measure="left - right",
+    over=over(M=(2, 3, 4, 5, 6, 8, 12)),
 )  # fmt: skip
 def horizon_sentence(M: int) -> Sides:
-    """With α no batch length B_k has a power of T above 1, all else fixed
+    """If the last batch is cut at T: with α no batch length B_k has a power of T above 1, all else fixed
 
     This reads "ensures the total horizon stays within T" as a statement on the exponents of T in B_1, ...,
     B_M by (6), (7). The exponents are exact, logarithms in γ and all else apart.
 
-    Note: as numbers the lengths sum to more than T, since B_M is T itself (SAR-ALPHA/uncut): the last batch
-    must be cut. B_1 also has κ and γ, and is within T only for large T (SAR-ALPHA/first-batch)
+    Note: the paper does not cut a batch. As printed the lengths sum to more than T (SAR-ALPHA). B_1 also
+    has κ and γ, and is within T only for large T (SAR-ALPHA/first-batch)
     """
     return max(_exponents(M)), Fraction(1)
 
 
-@inequality(
-    rows, "SAR-ALPHA/uncut", "Section 5, after (7)", over=LENGTHS, role="what-if", expect="refuted"
-)  # fmt: skip
+@inequality(rows, "SAR-ALPHA", "Section 5, after (7)", over=LENGTHS, expect="refuted")
 def uncut_lengths(T: int, M: int, d: int, S: Fraction, epsilon: Fraction, nearest: Fraction) -> Chain:
-    """With no batch cut at T and every O() constant 1, B_1 + ... + B_M ≤ T at these horizons
+    """α "ensures the total horizon stays within T": B_1 + ... + B_M ≤ T, every O() constant 1
 
     (6)-(10), δ = 1/10, R = 1, logistic arms from the score `nearest` S to S.
 
-    Refuted: B_M is T exactly (SAR-E.8) for all constants, so the sum is above T; the first batch alone is
-    longer than T if the ratio of the second line is above 1: Algorithm 1 then never leaves its warm-up
+    Refuted: B_M is T exactly (SAR-E.8) for all constants, and B_1 is positive, so the sum is above T; the
+    first batch alone is longer than T if the ratio of the second line is above 1: Algorithm 1 then never
+    leaves its warm-up. If the last batch is cut at T, the exponents of T fit (SAR-ALPHA/exponents)
     """
     lengths = _shuffle(T, d, M, S, epsilon, nearest).batches()
     return {

@@ -253,20 +253,22 @@ DERIVATIONS: tuple[Derivation, ...] = (
     Derivation(
         id="SAR-ABS",
         source="Abstract",
-        title="Õ(d^(3/2) √T/√ε) bounds 5.1's √T terms, κ* fixed",
+        title="Õ(d^(3/2) √T/√ε) bounds 5.1's √T terms, κ* fixed, ε ≤ 1",
         terms=("d^3/2 T^1/2", "d^9/8 T^1/2 e^1/2"),
         printed=("d^3/2 T^1/2 e^1/2",),
         role="printed",
-        note="SAR-ABS/joint has the other",
+        note="for ε in (1, 5), where 5.1 applies too, the O() covers the factor √5; SAR-ABS/joint has the "
+        "other",
     ),
     Derivation(
         id="SAR-ABS/joint",
         source="Abstract",
-        title="Õ(d √T/√ε) bounds 6.2's √T terms, κ* fixed",
+        title="Õ(d √T/√ε) bounds 6.2's √T terms, κ* fixed, ε ≤ 1",
         terms=("d T^1/2", "d^3/4 T^1/2 e^1/2"),
         printed=("d T^1/2 e^1/2",),
         role="printed",
-        note="from J.1 with (20) the rate is the same: d √(T/ε)",
+        note="from J.1 with (20) the rate is the same: d √(T/ε). 6.2 allows every ε, and its term without ε, "
+        "d √T, is above d √(T/ε) by √ε from ε = 1 on",
     ),
     Derivation(
         id="SAR-R5.2",
@@ -359,6 +361,7 @@ for _case in DERIVATIONS:
 
         Substitute the parameters into every term. The sum of the printed terms bounds a term exactly if its
         exponents lie below a convex combination of theirs. Otherwise a ray of parameters shows the growth.
+        Every symbol is at least 1: T, d, e = 1/ε, s = κ*, q = κ/κ*. So ε ≤ 1 and κ* ≥ 1.
         """
         return _compared(derivation)
 

@@ -177,7 +177,7 @@ def warm_distances(kappa: Fraction, squares: Fraction, upper: int) -> Chain:
     return {"θ_o": (design, comparison), "θ_τ": (1 + ratio, ball(2))}
 
 
-@inequality(rows, "SAR-L.2", "Lemma L.2", over=_corners())
+@inequality(rows, "SAR-L.2", "Corollary L.2", over=_corners())
 def comparable_designs(link: str, score: Fraction, side: int) -> Chain:
     """H_t is at most the design with true slopes and λ_max, and the design with true slopes and λ_min is at
     most e² H_t
@@ -192,7 +192,7 @@ def comparable_designs(link: str, score: Fraction, side: int) -> Chain:
     return {"H_t": (weight, true), "e² H_t": (true, arb(2).exp() * weight)}
 
 
-@inequality(rows, "SAR-M.1", "Lemma M.1", over=_corners(squares="1/10 1 1000", noise="4/5 1 6/5"))
+@inequality(rows, "SAR-M.1", "Corollary M.1", over=_corners(squares="1/10 1 1000", noise="4/5 1 6/5"))
 def exploit_width(link: str, score: Fraction, side: int, squares: Fraction, noise: Fraction) -> Sides:
     """|<x, θ_τ - θ*>| is at most β ‖x‖ in H_τ⁻¹
 
@@ -280,6 +280,7 @@ def stale_norms(dim: int, factor: str, used: bool) -> Sides:
     "SAR-M.3",
     "Lemma M.3",
     over=over(dim=(1, 8, 32, 64, 128, 256)),
+    role="step",
     expect="refuted",
     constant="2√2",
 )

@@ -180,7 +180,7 @@ def on_event(d: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
 
 
 @evidence(
-    rows, "SAR-D.1p", "Lemma D.1, batches from the second on", claim=on_event,
+    rows, "SAR-D.1p", "Section D.1, batches from the second on", claim=on_event,
     over=over(d=(1, 2, full(20)), epsilon="1/5 5", delta="1/100000 499/1000"),
 )  # fmt: skip
 def given_the_event(run: Run, d: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
@@ -205,7 +205,7 @@ def by_curvature(S: int, delta: Fraction) -> str:
 
 
 @evidence(
-    rows, "SAR-D.1p/off-event", "Lemma D.1, the event removed", claim=off_event, over=OFF, role="step",
+    rows, "SAR-D.1p/off-event", "Section D.1, the event removed", claim=off_event, over=OFF, role="step",
     expect=by_curvature,
 )  # fmt: skip
 def off_the_event(run: Run, S: int, delta: Fraction) -> list[Evidence]:

@@ -54,7 +54,7 @@ def exploration_count(T: int, d: int, S: Fraction, epsilon: Fraction, nearest: F
 
 
 @inequality(
-    rows, "SAR-P.2a/small-ridge", "Lemma P.2, count1, λ below 1", expect="refuted",
+    rows, "SAR-P.2a/small-ridge", "Lemma P.2, count1, λ below 1", role="what-if", expect="refuted",
     over=over(T=(1000,), setting=((17, 25), (18, 28), (20, 34))),
 )  # fmt: skip
 def first_round(T: int, setting: tuple[int, int]) -> Sides:

@@ -15,6 +15,7 @@ from audits.glm_bandits.exact_tails import (
 from dpaudit.core.exact_functions import ceil_log2, ln, log2
 from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import arb, ball, integer
+from dpaudit.reference.algorithms.contextual.shuffle_glm import shuffled_matrix_noise
 from dpaudit.suite import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
 from dpaudit.suite.regret import proportion_interval
 
@@ -234,6 +235,63 @@ def observation(run: Run) -> Measured:
     return Measured(
         low=found.low, high=found.high, samples=len(events), method="drawn matrices, Clopper and Pearson",
         exact=False, covers=False, scope="d = 600, T = 16, M = 2, δ = 0.49, Gaussian entries",
+    )  # fmt: skip
+
+
+@evidence(
+    rows, "SAR-15", "(15)", at_most=Fraction(1, 10**6), kind="tail", expect="refuted",
+    over=over(sensitivity="1 1/4"), quantity="P(norm above (15)'s λ_max - λ)",
+)  # fmt: skip
+def explicit_ends(run: Run, sensitivity: Fraction) -> Measured:
+    """The shuffled sums' noise has norm at most (8 R log(d²/δ)/(κ* ε)) (√d + 6 √log(2MT/δ)), as (15) has it
+
+    d = 5, ε = 1, δ = 1/100, κ* = 4, R = 1, M = 2, T = 1000: (15) allows 372. Draw the noise of (127) at
+    (ε/2, δ/2), 1000 users, rounding at its worst: sensitivity 1 for V of the first batch, 1/κ* for the H_k.
+
+    Refuted: all draws are above, V's by a factor near 40 and H_k's by near 10. (15) has neither the
+    constants of (127) nor, for V, its sensitivity, which is 1 and not 1/κ*
+
+    Note: λ of (8) has an O() and can be chosen larger; λ_max - λ of (15) has none
+    """
+    d, T, M, delta = 5, 1000, 2, 0.01
+    allowed = 8 * np.log(d**2 / delta) / 4 * (np.sqrt(d) + 6 * np.sqrt(np.log(2 * M * T / delta)))
+    rng = np.random.default_rng(run.seed_sequence(f"(15) {sensitivity}"))
+    noise = shuffled_matrix_noise(0.5, delta / 2, dim=d)
+    norms = [np.abs(np.linalg.eigvalsh(noise(1000, float(sensitivity), rng))).max() for _ in range(100)]
+    found = proportion_interval(np.array(norms) > allowed, alpha=run.alpha)
+    return Measured(
+        low=found.low, high=found.high, samples=len(norms), method="drawn matrices, Clopper and Pearson",
+        exact=False, covers=False, scope="d = 5, ε = 1, δ = 1/100, κ* = 4, M = 2, T = 1000",
+        details={"median norm / allowed": float(np.median(norms) / allowed)},
+    )  # fmt: skip
+
+
+@evidence(
+    rows, "SAR-15/definite", "(8), the first batch's V, its O() taken with constant 1", at_most="1/1000000",
+    kind="tail", expect="refuted", role="what-if", over=over(users=(1000, 10_000)),
+    quantity="P(V is not positive definite)", constants=[("constant of σ in (8)", 1)],
+)  # fmt: skip
+def definite(run: Run, users: int) -> Measured:
+    """The released V of the first batch is positive definite, as its use in norms requires
+
+    As for SAR-15, T = 10⁶. V is the noise plus λ I of (8) plus (users/d) I, the largest matrix that arms of
+    norm 1 can have in their least direction.
+
+    Refuted: at these batch sizes nearly every V is indefinite, since λ of (8) is below the noise of (127)
+
+    Note: the paper does not say what Algorithm 1 does then. `shuffle_glm` raises an error, or cuts widths at
+    0 and counts the batches (psd_mode)
+    """
+    d, T, M, delta = 5, 10**6, 2, 0.01
+    scale = np.log(d**2 / delta) / 4
+    ridge = 20 * d * np.log(T) + 6 * scale * np.sqrt(np.log(2 * d * M * T / delta))
+    rng = np.random.default_rng(run.seed_sequence(f"definite {users}"))
+    noise = shuffled_matrix_noise(0.5, delta / 2, dim=d)
+    least = [np.linalg.eigvalsh(noise(users, 1.0, rng)).min() for _ in range(100)]
+    found = proportion_interval(np.array(least) + ridge + users / d <= 0, alpha=run.alpha)
+    return Measured(
+        low=found.low, high=found.high, samples=len(least), method="drawn matrices, Clopper and Pearson",
+        exact=False, covers=False, scope="d = 5, ε = 1, δ = 1/100, κ* = 4, M = 2, T = 10⁶",
     )  # fmt: skip
 
 

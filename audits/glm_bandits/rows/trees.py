@@ -103,8 +103,7 @@ def off_it(instance: tuple[int, int], event: bool, T: int, delta: Fraction) -> s
 
 
 @evidence(
-    rows, "SAR-I.4p/H", "Lemma I.4 and its proof", claim=weighted_claim, over=WEIGHTED, expect=off_it,
-    role="step",
+    rows, "SAR-I.4p/H", "Lemma I.4 and its proof", claim=weighted_claim, over=WEIGHTED, expect=off_it
 )  # fmt: skip
 def weighted(run: Run, instance: tuple[int, int], event: bool, T: int, delta: Fraction) -> list[Evidence]:
     """The tree of H with the printed noise is (ε/3, δ/6 + ζ/6)-DP in the data outside T_o, given θ_o; ε = 1

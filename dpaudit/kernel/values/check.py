@@ -14,6 +14,7 @@ view that is released, revealed, returned or yielded satisfies the derived bound
 Proof. On one path both sides make the same releases of equal distributions. Given earlier outcomes, a release
 of cost c changes the density of its outcome by at most e^c (or is c-zCDP), so costs add along a path
 (adaptive composition). A record that does not affect a release adds nothing to it (parallel composition).
+Releases with correlated noise are charged together (``correlated``).
 Hidden noise is shifted within its cell (``program_t0``), for all changes of its symbols within the derived
 boxes. Its cost is added to the other costs. Hidden Gaussian noise has a delta instead of a cost
 (``hidden_gaussian``). ``repetitions`` bounds the best of a random number of runs, and ``exact_cells`` has
@@ -33,6 +34,7 @@ from dpaudit.kernel import program_t0
 from dpaudit.kernel.values.amplified import AMPLIFIED
 from dpaudit.kernel.values.channels import session_part
 from dpaudit.kernel.values.claim import PROOF, run
+from dpaudit.kernel.values.correlated import correlated_parts, terms_of
 from dpaudit.kernel.values.costs import Cost, maximal
 from dpaudit.kernel.values.declaration import require_declared
 from dpaudit.kernel.values.exact_cells import ExactCase, exact_case
@@ -65,6 +67,8 @@ EVENT = re.compile(r"(draw|hidden|release|channel|ask) (\d{1,9})(?: (\d{1,9}))?"
 HUGE = re.compile(r"\s*[-+]?[\d_.]*[eE][-+]?[\d_]{4,}\s*", re.ASCII)
 #: The laws of releases whose randomness is not a recorded draw.
 WITHOUT_DRAW = ("choice", "response", "bernoulli", "table", "k-ary", "reveal", *AMPLIFIED)
+#: The law of releases that may share draws with each other (``correlated``).
+CORRELATED = "correlated"
 SYMBOL = re.compile(r"x(\d{1,9})", re.ASCII)
 
 
@@ -220,8 +224,14 @@ class _Used:
     hidden: set[tuple[int, int]] = field(default_factory=set)
 
     def inside(self, block: int | None) -> list[dict[str, Any]]:
-        """Return the releases of a block, or for None those outside of all blocks."""
-        return [release for release, place in self.releases if place == block]
+        """Return the releases of a block, or for None those outside of all blocks, with their own noise."""
+        found = [release for release, place in self.releases if place == block]
+        return [release for release in found if release["law"] != CORRELATED]
+
+    @property
+    def correlated(self) -> list[dict[str, Any]]:
+        """Return the releases with correlated noise."""
+        return [release for release, _ in self.releases if release["law"] == CORRELATED]
 
 
 def path_costs(
@@ -234,8 +244,9 @@ def path_costs(
     """
     used, laws = _used(s, events, tables)
     parts = [session_part(s, infos, channel, asked) for channel, asked in used.sessions]
-    failures = _failures(s, infos, events, tables, used)
-    found = most_expensive(s, [*cost_of(s, infos, used.inside(None), used.draws), *failures, *parts])
+    parts += correlated_parts(s, tables["nodes"], infos, used.correlated, used.draws)
+    parts += _failures(s, infos, events, tables, used)
+    found = most_expensive(s, [*cost_of(s, infos, used.inside(None), used.draws), *parts])
     if not laws:
         return found
     one = run if run is not None else cost_of_runs(s, infos, [events], tables)
@@ -305,6 +316,10 @@ def _used(s: Setting, events: Sequence[Any], tables: Any) -> tuple[_Used, list[i
             releases.append((tables["releases"][number], block))
     _require_once([release for release, _ in releases], hidden, draws)
     for release, where in releases:
+        if release["law"] == CORRELATED:
+            blocks = {where, *(used.drawn_in[number] for number, _ in terms_of(release, draws))}
+            need(blocks == {None}, "correlated noise is used in a loop with a random number of runs")
+            continue
         own = release.get("draw") is None or used.drawn_in[release["draw"]] == where
         need(own, "noise is used both inside and outside of a repeated block")
         need(where is None or release["law"] != "reveal", "a repeated block reveals a private value")
@@ -314,8 +329,12 @@ def _used(s: Setting, events: Sequence[Any], tables: Any) -> tuple[_Used, list[i
 def _require_once(
     releases: Sequence[dict[str, Any]], hidden: set[tuple[int, int]], draws: Sequence[Drawn]
 ) -> None:
-    used: set[tuple[int, int | None]] = set(hidden)
+    shared = {source for one in releases if one["law"] == CORRELATED for source in terms_of(one, draws)}
+    need(shared.isdisjoint(hidden), "one noise draw is used twice")
+    used: set[tuple[int, int | None]] = hidden | shared
     for release in releases:
+        if release["law"] == CORRELATED:
+            continue
         number = release.get("draw")
         if number is None:
             need(release["law"] in WITHOUT_DRAW, "a release requires noise")

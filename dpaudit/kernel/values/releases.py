@@ -5,9 +5,10 @@ discrete-gaussian, argmax, choice, response, bernoulli, table, k-ary, or one of 
 and ``node`` is the released step. The other keys depend on the distribution. ``draw`` is the number of the
 noise draw on the path. ``entry`` is the position in it, or ``None`` for the whole draw. ``factor`` multiplies
 the noise. ``by`` is a step that multiplies the noise as well, a private scale. ``given`` holds an earlier
-release (``test``) that is above a number (``above``) on the path (``release_after_test``). The law ``reveal``
-marks a private value that is revealed without noise to the audience ``to``, which must be outside the view
-(see ``views``).
+release (``test``) that is above a number (``above``) on the path (``release_after_test``). Releases of the
+law ``correlated`` may share draws and are charged together (``correlated``). The law ``reveal`` marks a
+private value that is revealed without noise to the audience ``to``, which must be outside the view (see
+``views``).
 """
 
 from __future__ import annotations
@@ -377,10 +378,16 @@ def _by_position(s: Setting, parts: Sequence[Part]) -> list[list[Part]]:
     """Return the sets of releases that one record may affect.
 
     Positions only matter if one record changes and the number of records is public, because a group may have
-    a record in every part.
+    a record in every part. A release with unknown support is in every set.
     """
-    if s.group != 1 or s.length_is_private or any(part.support is None for part in parts):
+    if s.group != 1 or s.length_is_private:
         return [list(parts)]
+    everywhere = [part for part in parts if part.support is None]
+    known = _by_known_position([part for part in parts if part.support is not None])
+    return [[*members, *everywhere] for members in known or [[]]]
+
+
+def _by_known_position(parts: Sequence[Part]) -> list[list[Part]]:
     if any(type(end) is tuple for part in parts for piece in part.support or () for end in piece[:2]):
         return _that_meet(parts)
     ends = {0}

@@ -57,6 +57,7 @@ from dpaudit.prover.values.texts import has_text, text_lookup, text_method
 from dpaudit.prover.values.values import (
     Array,
     Coins,
+    Correlated,
     Draw,
     Filtered,
     Generator,
@@ -319,6 +320,8 @@ class Containers(Places):
             return run.refuse(
                 "the transpose of a filtered array is not supported (use np.where(mask[:, None], X, 0))"
             )
+        if isinstance(inner, Correlated):
+            return call_accepted(run, ACCEPTED[id(np.transpose)], [value], {})
         return function_of(
             run, "transpose", np.transpose, published(run, value) if _holds_noise(inner) else value
         )
@@ -362,7 +365,11 @@ class Containers(Places):
             return self.item(value, 0)
         if isinstance(inner, Noisy | Draw) and name in ("argmax", "argmin", "argsort", "copy"):
             return call_accepted(self.run, accepted, [value, *arguments], options)
-        if name == "tolist" and isinstance(inner, Noisy | Draw | Public) and not (arguments or options):
+        if (
+            name == "tolist"
+            and isinstance(inner, Noisy | Draw | Correlated | Public)
+            and not (arguments or options)
+        ):
             return self._listed_outcomes(value)
         if isinstance(inner, Transposed):
             self.run.refuse(f"the method {name!r} of a transposed array is not supported")

@@ -16,6 +16,7 @@ import numpy as np
 from dpaudit.prover.values.joins import joined_arguments
 from dpaudit.prover.values.operations import (
     FRAMES,
+    LATER,
     _holds_noise,
     _settled,
     content,
@@ -32,6 +33,7 @@ from dpaudit.prover.values.values import (
     Array,
     Choice,
     Coin,
+    Correlated,
     Draw,
     Entries,
     Filtered,
@@ -243,6 +245,10 @@ def _called_accepted(run: Run, accepted: Accepted, arguments: list[Any], options
         return _called_accepted(run, accepted, joined_arguments(run, accepted.name, arguments), options)
     if not symbols:
         return _plain_call(run, accepted, arguments, options)
+    if any(isinstance(symbol, Correlated) for symbol in symbols):
+        found = LATER["correlated call"](run, accepted, arguments, options)
+        if found is not None:
+            return found
     if any(isinstance(symbol, Filtered | Private | Transposed | Listed) for symbol in symbols) or (
         accepted.rule is not None and accepted.keeps_noise and any(is_noise(symbol) for symbol in symbols)
     ):
@@ -271,7 +277,7 @@ def _array_of(run: Run, value: Any) -> Any:
 def is_noise(symbol: Any) -> bool:
     """Return whether a value still holds randomness that is not published."""
     symbol = _settled(symbol)
-    return isinstance(content(symbol), Noisy | Draw | Coin | Choice | Response | Turned | Scaled)
+    return isinstance(content(symbol), Noisy | Draw | Correlated | Coin | Choice | Response | Turned | Scaled)
 
 
 def _outcomes(run: Run, value: Any) -> Any:
@@ -301,7 +307,7 @@ def _ruled(
     if extra:
         run.refuse(f"{accepted.name} does not support the argument {extra[0]}= for private values")
     for name, value in given.items():
-        if isinstance(content(value), Noisy | Draw) and not accepted.keeps_noise:
+        if isinstance(content(value), Noisy | Draw | Correlated) and not accepted.keeps_noise:
             given[name] = published(run, value)
         whole = run.whole_column(value) if accepted.name in OF_LISTS else None
         if whole is not None:

@@ -230,6 +230,9 @@ def index(run: Run, value: Any, key: Any) -> Any:
     keys = key if isinstance(key, tuple) else (key,)
     if isinstance(inner, list | tuple | dict | str | range):
         return _of_container(run, inner, key)
+    found = LATER["correlated index"](run, value, key) if run.correlates else None
+    if found is not None:
+        return found
     row = gathered(run, value, keys, index)
     if row is not None:
         return row

@@ -1,7 +1,8 @@
 """Compute the probability that independent noise lies in a region of linear inequalities.
 
 A region is a list of rows ``form <= 0`` over noise symbols. Its symbols fall into components that share no
-row. Every component must be a star: one centre v, and leaves u whose rows contain at most u and v. Given v,
+row. If its noise is Gaussian and all its rows bound one combination, this combination is normal. Every other
+component must be a star: one centre v, and leaves u whose rows contain at most u and v. Given v,
 each leaf lies in an interval whose ends are linear in v, so that
 
     P = integral of f(v) * product over u of max(0, F_u(upper_u(v)) - F_u(lower_u(v))) dv
@@ -117,10 +118,10 @@ def enclosed(rows: Sequence[Form], noise: dict[str, Noise]) -> tuple[Fraction, F
         return low, high
 
 
-def _stars(rows: Sequence[Form], noise: dict[str, Noise]) -> list[_Star | None]:
+def _stars(rows: Sequence[Form], noise: dict[str, Noise]) -> list[_Star | _Normal | None]:
     rows = list(dict.fromkeys(row for row in rows if row.terms))
     left = {name for row in rows for name in row.terms}
-    found: list[_Star | None] = []
+    found: list[_Star | _Normal | None] = []
     while left:
         component, pending = set(), [min(left)]
         while pending:
@@ -129,8 +130,49 @@ def _stars(rows: Sequence[Form], noise: dict[str, Noise]) -> list[_Star | None]:
             pending += {n for row in rows if name in row.terms for n in row.terms} - component
         left -= component
         inside = [row for row in rows if not component.isdisjoint(row.terms)]
-        found.append(_star(sorted(component), inside, noise))
+        names = sorted(component)
+        found.append(_star(names, inside, noise) or _normal(names, inside, noise))
     return found
+
+
+def _normal(names: Sequence[str], rows: Sequence[Form], noise: dict[str, Noise]) -> _Normal | None:
+    """Return the bounds of one combination of Gaussian noise, or None if the rows are of another form."""
+    first = rows[0].moved(-rows[0].constant)
+    variance = sum(((factor * noise[name].scale) ** 2 for name, factor in first.terms.items()), ZERO)
+    ends: tuple[list[Fraction], list[Fraction]] = ([], [])
+    for row in rows:
+        factor = row.terms.get(names[0], ZERO) / first.terms[names[0]] if names[0] in first.terms else ZERO
+        if not factor or row.terms != first.times(factor).terms:
+            return None
+        ends[factor > 0].append(-row.constant / factor)
+    if any(noise[name].law != "gaussian" for name in names):
+        return None
+    return _Normal(variance, max(ends[0], default=None), min(ends[1], default=None))
+
+
+@dataclass(frozen=True)
+class _Normal:
+    """A normal number of mean 0 and its bounds."""
+
+    variance: Fraction
+    lower: Fraction | None
+    upper: Fraction | None
+
+    def estimated(self) -> float:
+        below, above = (
+            end if line is None else float(ndtr(float(line) / float(self.variance) ** 0.5))
+            for end, line in ((0.0, self.lower), (1.0, self.upper))
+        )
+        return max(0.0, above - below)
+
+    def enclosed(self) -> arb:
+        if self.lower is not None and self.upper is not None and self.lower >= self.upper:
+            return arb(0)
+        below, above = (
+            arb(end) if line is None else (-ball(line) / (2 * ball(self.variance)).sqrt()).erfc() / 2
+            for end, line in ((0, self.lower), (1, self.upper))
+        )
+        return above - below
 
 
 def _star(names: Sequence[str], rows: Sequence[Form], noise: dict[str, Noise]) -> _Star | None:

@@ -28,6 +28,7 @@ from dpaudit.prover.values.values import (
     Choice,
     Coin,
     Condition,
+    Correlated,
     Count,
     Draw,
     Entries,
@@ -141,7 +142,7 @@ def shape_of(value: Any) -> tuple[Any, ...] | None:
     value = content(value)
     if isinstance(value, Private):
         return value.shape
-    if isinstance(value, Public | Draw | Noisy | Coin | Uniform | Choice):
+    if isinstance(value, Public | Draw | Noisy | Correlated | Coin | Uniform | Choice):
         return value.shape
     if isinstance(value, Response):
         return value.base.shape
@@ -304,7 +305,7 @@ def is_python_number(value: Any) -> bool:
     value = content(value)
     if isinstance(value, Private):
         return value.info.python and value.shape == ()
-    if isinstance(value, Public | Draw):
+    if isinstance(value, Public | Draw | Correlated):
         return value.python and value.shape == ()
     if isinstance(value, Noisy):
         return value.shape == () and all(
@@ -333,6 +334,8 @@ def published(run: Run, value: Any) -> Any:
         found = _release(run, inner)
     elif isinstance(inner, Draw):
         found = _bare(run, inner, None)
+    elif isinstance(inner, Correlated):
+        found = LATER["published correlated"](run, inner)
     elif isinstance(inner, Coin | Choice | Uniform):
         found = _open_coin(run, inner)
     elif isinstance(inner, Scaled):
@@ -413,7 +416,9 @@ def _released(run: Run, noisy: Noisy) -> Any:
 
 
 def _holds_noise(value: Any) -> bool:
-    return isinstance(content(value), Noisy | Draw | Coin | Response | Choice | Uniform | Turned | Scaled)
+    return isinstance(
+        content(value), Noisy | Draw | Correlated | Coin | Response | Choice | Uniform | Turned | Scaled
+    )
 
 
 def _times(run: Run, factor: Fraction, value: Any) -> Any:
@@ -422,6 +427,7 @@ def _times(run: Run, factor: Fraction, value: Any) -> Any:
 
 def _bare(run: Run, draw: Draw, entry: int | None) -> Any:
     """Return the outcome of a draw that is published as it is. It is public randomness from then on."""
+    run.record.combines |= draw.distribution == "gaussian"
     if draw.published is None:
         if entry is not None:
             run.take(draw, entry)
@@ -645,6 +651,10 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
             )
     if isinstance(x, FRAMES) or isinstance(y, FRAMES):
         return LATER["series binary"](run, op, a, b)
+    if run.correlates:
+        found = LATER["correlated binary"](run, op, a, b)
+        if found is not None:
+            return found
     if isinstance(x, Joined) or isinstance(y, Joined):
         return LATER["joined binary"](run, op, a, b)
     if isinstance(x, Scaled) or isinstance(y, Scaled):
@@ -700,7 +710,7 @@ def _is_text(value: Any) -> bool:
 def _settled(value: Any) -> Any:
     """Replace a released noisy value or a published draw by its outcome."""
     inner = content(value)
-    if isinstance(inner, Noisy) and inner.released is not None:
+    if isinstance(inner, Noisy | Correlated) and inner.released is not None:
         found = inner.released
     elif isinstance(inner, Draw) and inner.published is not None:
         found = inner.published
@@ -861,7 +871,7 @@ def unary(run: Run, op: str, value: Any) -> Any:
         return LATER["series unary"](run, op, inner)
     if isinstance(inner, Joined):
         return LATER["joined unary"](run, op, inner)
-    if op == "neg" and (_noisy(inner) is not None or isinstance(inner, Scaled)):
+    if op == "neg" and (_noisy(inner) is not None or isinstance(inner, Correlated | Scaled)):
         return binary(run, "mul", value, -1)
     if isinstance(inner, Coin) and op == "not":
         if inner.uniform.used:

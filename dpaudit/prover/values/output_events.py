@@ -7,7 +7,8 @@ probability is the sum over the paths, each by ``noise_regions``. The probabilit
 witness by tables, which ``recompute`` checks. An event that only one side can show gives an infinite loss.
 
 The events are cells of the output between cuts around the numbers without noise, and, if a combination of
-noisy numbers contains no noise, its value. If entries share one draw, the latter identifies the dataset.
+noisy numbers contains no noise, its value. If entries share one draw, the latter identifies the dataset. If
+the output is normal with the same covariance on both sides, there are also cells of its likelihood ratio.
 
 Assumptions and limits are those of ``counterexample``: all rounding modes must give the same probabilities,
 and real runs must agree with their paths.
@@ -63,8 +64,10 @@ SPARE = 5.0
 #: Probabilities below this are too inaccurate in floats to rank events.
 LEAST = 1e-30
 
+#: The coefficients of the numbers at some places.
+Weights = tuple[tuple[int, Fraction], ...]
 #: ``sum of coefficient * number at a place + constant <= 0``.
-Bound = tuple[tuple[tuple[int, Fraction], ...], Fraction]
+Bound = tuple[Weights, Fraction]
 
 
 @dataclass(frozen=True)
@@ -381,6 +384,7 @@ def _events(
         if len(noisy) <= MAX_NUMBERS:
             parts = _cells(noisy[0], sides, fine) if len(noisy) == 1 else _tails(noisy, sides)
             parts += [bounds for one in sides for bounds in _without_noise(noisy, one)]
+            parts += _of_likelihood(noisy, sides, fine)
             found += [_Event(texts, (*fixed, *part)) for part in parts]
         if len(found) > MAX_EVENTS:
             return found[:MAX_EVENTS]
@@ -416,9 +420,13 @@ def _cuts(place: int, sides: Any, steps: Sequence[Any]) -> list[Fraction]:
 
 
 def _cells(place: int, sides: Any, fine: bool) -> list[tuple[Bound, ...]]:
-    """Return the cells of one number between cuts, with small gaps, and the half-lines."""
-    cuts, one = _cuts(place, sides, CUTS if fine else (0, CUTS[-1])), ((place, Fraction(1)),)
-    other = ((place, Fraction(-1)),)
+    """Return the cells of one number between cuts around its values without noise."""
+    return _between(((place, Fraction(1)),), _cuts(place, sides, CUTS if fine else (0, CUTS[-1])), fine)
+
+
+def _between(one: Weights, cuts: Sequence[Fraction], fine: bool) -> list[tuple[Bound, ...]]:
+    """Return the cells of a combination of numbers between cuts, with small gaps, and the half-lines."""
+    other = tuple((place, -factor) for place, factor in one)
     found: list[tuple[Bound, ...]] = [((other, cuts[-1]),), ((one, -cuts[0]),)]
     for low, high in itertools.pairwise(cuts) if fine else ():
         gap = (high - low) / 10**9
@@ -448,6 +456,36 @@ def _tails(noisy: Sequence[int], sides: Any) -> list[tuple[Bound, ...]]:
             found.append(tuple(bounds))
             found += [(bound,) for bound in bounds if len(bounds) > 1]
     return found
+
+
+def _of_likelihood(noisy: Sequence[int], sides: Any, fine: bool) -> list[tuple[Bound, ...]]:
+    """Return cells of the likelihood ratio of two normal vectors, which is linear in the vector."""
+    if len(noisy) < 2 or any(len(side) != 1 for side in sides):
+        return []
+    [[here], [there]] = sides
+    pairs = [(_form(here, place), _form(there, place)) for place in noisy]
+    names = sorted({name for form, _ in pairs for name in form.terms})
+    if any(one.terms != other.terms for one, other in pairs) or here.noise != there.noise:
+        return []
+    if any(here.noise[name].law != "gaussian" for name in names):
+        return []
+    scales = np.array([float(here.noise[name].scale) for name in names])
+    table = np.array([[float(form.terms.get(name, 0)) for name in names] for form, _ in pairs]) * scales
+    change = np.array([float(one.constant - other.constant) for one, other in pairs])
+    direction = np.linalg.lstsq(table @ table.T, change, rcond=None)[0]
+    if not np.any(direction) or not np.all(np.isfinite(direction)):
+        return []
+    rounded = [Fraction(round(w * 2**40), 2**40) for w in (direction / np.abs(direction).max()).tolist()]
+    weights = tuple((place, w) for place, w in zip(noisy, rounded, strict=True) if w)
+    spread = float(np.linalg.norm(np.array([float(w) for w in rounded]) @ table))
+    cuts = {
+        sum((_form(path, place).constant * w for place, w in weights), ZERO)
+        + sign * Fraction(step) * Fraction(spread)
+        for path in (here, there)
+        for step in (CUTS if fine else (0, CUTS[-1]))
+        for sign in (1, -1)
+    }
+    return _between(weights, sorted(cuts), fine)
 
 
 def _without_noise(noisy: Sequence[int], paths: Sequence[SymbolicPath]) -> list[tuple[Bound, ...]]:

@@ -28,6 +28,7 @@ from dpaudit.prover.values.scopes import (
 )
 from dpaudit.prover.values.values import (
     Array,
+    Correlated,
     Draw,
     Entries,
     Filtered,
@@ -120,10 +121,10 @@ class Places(Names):
             self.run.refuse(
                 "entries of a private array cannot be assigned (build a new array with np.where or np.array)"
             )
-        if isinstance(inner, Noisy | Draw):
+        if isinstance(inner, Noisy | Draw | Correlated):
             inner = place.content = content(published(self.run, place))
         key, value = (
-            published(self.run, one) if _holds_noise(one) and not isinstance(inner, np.ndarray) else one
+            published(self.run, one) if _holds_noise(one) and not _keeps(inner, one) else one
             for one in (key, value)
         )
         key = content(key)
@@ -211,3 +212,8 @@ class Places(Names):
             self.run.refuse("an in-place operation would change the shape or type of the array")
         place.content = content(found)
         return place
+
+
+def _keeps(inner: Any, value: Any) -> bool:
+    """Return whether an array keeps an entry with noise as it is, so that it is published later."""
+    return isinstance(inner, np.ndarray) or (isinstance(inner, Entries) and isinstance(value, Correlated))

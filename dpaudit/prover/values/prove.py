@@ -57,6 +57,8 @@ from dpaudit.prover.values.whole_numbers import ImpossiblePathError
 
 __all__ = ["ASSUMPTIONS", "ValuesProof", "bound_of", "prove_values"]
 
+#: The attempt that follows linear combinations of Gaussian noise, if an earlier one met any.
+CORRELATED = (False, True, True)
 MAX_PATHS, MAX_CORNERS = 1_000, 4_096
 #: The largest number of functions and classes that are not followed.
 MAX_OPAQUE = 4
@@ -154,20 +156,22 @@ def prove_values(
     setting = _setting(claim, data)
     scope = f"{claim.in_words()}; {data.words}"
     until = time.monotonic() + seconds
-    proofs: dict[tuple[bool, bool], ValuesProof] = {}
-    reasons: dict[tuple[bool, bool], str] = {}
-    order = [(False, True), (False, False)]
+    proofs: dict[tuple[bool, bool, bool], ValuesProof] = {}
+    reasons: dict[tuple[bool, bool, bool], str] = {}
+    order = [(False, True, False), (False, False, False)]
     if claim.adversary is Adversary.OBLIVIOUS:  # a proof with hidden noise requires data fixed in advance
-        order.append((True, True))
+        order.append((True, True, False))
     followed = frozenset({function.__code__.co_filename, *files})
 
     opaque: frozenset[Any] = frozenset()
     attempts, may_defer = order, order[-1][0]
     while attempts:
         kind, *attempts = attempts
+        hidden, picks, correlates = kind
         attempt = _Attempt(
-            function, receiver, fixed, claim, data, setting(), followed, *kind, until, may_defer, opaque
-        )
+            function, receiver, fixed, claim, data, setting(), followed, hidden, picks, until, may_defer,
+            opaque, correlates,
+        )  # fmt: skip
         may_defer = False
         try:
             found = proofs[kind] = attempt.proof(scope)
@@ -188,16 +192,25 @@ def prove_values(
                 attempts = [one for one in attempts if not one[0]]
         if not attempt.hidden and not attempt.picked:
             attempts = [one for one in attempts if one[1]]
+        if attempt.record.combines and CORRELATED not in order:
+            order.append(CORRELATED)
+            attempts = [CORRELATED, *attempts]
     best: ValuesProof | None = None
     for kind in order:
         if kind in proofs and (best is None or _smaller(proofs[kind].bound, best.bound)):
             best = proofs[kind]
     if best is not None:
         return best
-    reason = "; attempt with hidden noise: ".join(
-        dict.fromkeys(reasons[kind] for kind in order if kind in reasons)
-    )
-    return ValuesProof(verdict="inconclusive", bound=None, scope=scope, reason=f"not followed: {reason}")
+    return ValuesProof(verdict="inconclusive", bound=None, scope=scope, reason=_all_reasons(reasons))
+
+
+def _all_reasons(reasons: dict[tuple[bool, bool, bool], str]) -> str:
+    """Return the different reasons of all attempts, those without hidden or correlated noise first."""
+    words: dict[str, str] = {}
+    for (hidden, _, correlates), reason in sorted(reasons.items()):
+        what = "attempt with hidden noise: " if hidden else "attempt with correlated noise: "
+        words.setdefault(reason, what if hidden or correlates else "")
+    return "not followed: " + "; ".join(what + reason for reason, what in words.items())
 
 
 def _smaller(bound: Fraction | None, other: Fraction | None) -> bool:
@@ -282,6 +295,7 @@ class _Attempt:
     until: float
     may_defer: bool
     opaque: frozenset[Any] = frozenset()
+    correlates: bool = False
 
     def __post_init__(self) -> None:
         self.record = Record(self.s, opaque=self.opaque)
@@ -392,6 +406,7 @@ class _Attempt:
         """Return the costs of the releases and sessions of a path."""
         record = self.record
         tables = {
+            "nodes": record.nodes,
             "draws": record.draws,
             "releases": record.releases,
             "channels": record.channels,
@@ -405,8 +420,17 @@ class _Attempt:
             self._followed(walk)
 
     def _followed(self, walk: Walk) -> None:
-        most = exact(self.claim.epsilon) if isinstance(self.claim, ApproxDP) else None
-        run = Run(self.record, walk, self.worlds, {}, self.hidden, self.until, self.picks, most=most)
+        run = Run(
+            self.record,
+            walk,
+            self.worlds,
+            {},
+            self.hidden,
+            self.until,
+            self.picks,
+            most=exact(self.claim.epsilon) if isinstance(self.claim, ApproxDP) else None,
+            correlates=self.correlates,
+        )
         interpreter = Interpreter(run, self.files)
         try:
             function = interpreter.function(self.function)

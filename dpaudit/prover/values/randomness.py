@@ -21,6 +21,7 @@ from dpaudit.kernel.values.polynomials import upper_root
 from dpaudit.kernel.values.tables import MAX_ROWS
 from dpaudit.prover.values.amplification import Subsample, subsampled_sum
 from dpaudit.prover.values.audiences import audience_of
+from dpaudit.prover.values.correlated import correlated_draw
 from dpaudit.prover.values.counts import COUNTS, counted
 from dpaudit.prover.values.numpy_rules import place_of_rule
 from dpaudit.prover.values.operations import (
@@ -410,7 +411,8 @@ def _noise(run: Run, distribution: str, loc: Any, scale: Any, size: Any) -> Any:
         )
     else:
         draw = run.new_draw(distribution, _scale(run, scale), shape, python=python)
-        noise = Array(draw) if shape else draw
+        found = correlated_draw(run, draw)
+        noise = Array(found) if shape else found
     return noise if zero else binary(run, "add", loc, noise)
 
 
@@ -526,7 +528,7 @@ def call_coins(run: Run, name: str, arguments: list[Any], options: dict[str, Any
     if name == "release":
         return released_with(run, given["value"], distribution)
     noise = run.new_draw(distribution.distribution, _scale_in_record(run, distribution), (), python=True)
-    return noise if name == "draw" else published(run, noise)
+    return correlated_draw(run, noise) if name == "draw" else published(run, noise)
 
 
 def _scale_in_record(run: Run, distribution: Distribution) -> Any:

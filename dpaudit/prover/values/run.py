@@ -30,6 +30,7 @@ from dpaudit.prover.values.values import (
     Array,
     Choice,
     Coin,
+    Correlated,
     Draw,
     Entries,
     Filtered,
@@ -120,6 +121,8 @@ class Record:
     opaque: frozenset[Any] = frozenset()
     readable: dict[Any, bool] = field(default_factory=dict)
     forked: dict[Any, int] = field(default_factory=dict)
+    #: Whether Gaussian noise was used twice or published alone, so that correlated noise may help.
+    combines: bool = False
     stuck: Any = None
     _memo: dict[Any, int] = field(default_factory=dict)
 
@@ -177,6 +180,8 @@ class Run:
     seed: int = 0
     #: The claimed epsilon, if the claim has a delta, so that a bound may fail with a probability.
     most: Fraction | None = None
+    #: Whether linear combinations of Gaussian draws are followed (``correlated``).
+    correlates: bool = False
     #: Whether the data are plain numbers (``counterexample``). Noisy values then have constant bases.
     on_plain_data = False
 
@@ -191,6 +196,7 @@ class Run:
         self.where = ""
         self.continuous: set[int] = set()  # numbers of the outcomes that have a density
         self.whole = WholeNumbers()
+        self.correlated: dict[str, Public] = {}  # outcomes of releases with correlated noise
         self.generator: Any = None  # set for a run on real data
         self.refused: NotFollowedError | None = None
         #: Whether a number may be of Python or of numpy, depending on the data, such as max(x, 0).
@@ -485,11 +491,24 @@ class Run:
             return total
         if isinstance(value, Scaled) and value.released is not None:
             return self.sample(value.released, side)
+        if isinstance(value, Correlated):
+            return self._sample_of_correlated(value, side)
         if isinstance(value, list | tuple):
             return type(value)(self.sample(item, side) for item in value)
         if isinstance(value, Symbol):
             return MISSING
         return value
+
+    def _sample_of_correlated(self, value: Correlated, side: int) -> Any:
+        if value.released is not None:
+            return self.sample(value.released, side)
+        used = {number for one in value.noise.flat for number, _ in one.terms}
+        drawn = {number: np.ravel(self.draws[number].samples[side]) for number in used}
+        noise = np.zeros(value.shape)
+        for place, one in enumerate(value.noise.flat):
+            noise.flat[place] = sum(drawn[n][k] * float(factor) for (n, k), factor in one.terms.items())
+        base = self.sample(value.base, side)
+        return apply(lambda a: a + (noise if noise.shape else float(noise)), base)
 
     # Noise, outcomes and output.
 
@@ -524,6 +543,7 @@ class Run:
     def take(self, draw: Draw, entry: int | None) -> None:
         """Mark an entry of a draw, or the whole draw, as used by a release."""
         if not draw.free(entry):
+            self.record.combines |= draw.distribution == "gaussian"
             self.refuse("one noise draw is used twice (draw new noise for each release)")
         draw.used.add(entry)
 

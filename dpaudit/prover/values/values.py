@@ -22,6 +22,7 @@ __all__ = [
     "Coin",
     "Coins",
     "Condition",
+    "Correlated",
     "Draw",
     "Entries",
     "Filtered",
@@ -173,6 +174,26 @@ class Scaled(Symbol):
     factor: Fraction
     draw: Draw
     released: Public | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Correlated(Symbol):
+    """``base`` plus linear combinations of Gaussian draws that are not published yet.
+
+    ``noise`` is an object array of ``Form`` with the shape of the value, over pairs of the number of a draw
+    and a place in it. ``base`` is a Private, a Public or a plain value of the same shape.
+    """
+
+    base: Any
+    noise: Any
+    python: bool = False
+    released: Any = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the shape of the value."""
+        found: tuple[int, ...] = self.noise.shape
+        return found
 
 
 @dataclass(eq=False, slots=True)

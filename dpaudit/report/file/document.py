@@ -62,7 +62,7 @@ _BEFORE_RESULT = b', "result": '
 WITHOUT = {1: "roles and cells", 2: "proofs of programs", 3: "the verdict consistent", 4: "the present words"}
 
 
-def to_text(report: dict[str, Any]) -> str:
+def to_text(report: Mapping[str, Any]) -> str:
     """Return a report as strict JSON with one result per line.
 
     Raises ``BrokenReportError`` if the report does not fit the schema.
@@ -76,7 +76,7 @@ def to_text(report: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
-def write_report(path: Path, report: dict[str, Any]) -> None:
+def write_report(path: Path, report: Mapping[str, Any]) -> None:
     """Write a report to ``path`` completely or not at all."""
     write_text(path, to_text(report))
 
@@ -364,7 +364,7 @@ def _in_place(schema: Any, definitions: dict[str, Any]) -> Any:
     return {"allOf": [named], **inner} if inner.keys() - {"description"} else named
 
 
-def _check(document: dict[str, Any], part: str, *, where: str) -> None:
+def _check(document: Mapping[str, Any], part: str, *, where: str) -> None:
     try:
         _accepts(part)(document)
         return
