@@ -55,7 +55,7 @@ from typing import Any, NamedTuple
 
 from dpaudit.kernel.values.info import Info, Setting
 
-__all__ = ["AtMost", "Sorted", "count_change", "growth", "order_facts", "sensitivity"]
+__all__ = ["MOST_RECORDS", "AtMost", "Sorted", "count_change", "growth", "order_facts", "sensitivity"]
 
 #: The largest number of records. The domination of windows takes the square of it.
 MOST_RECORDS = 1_000
