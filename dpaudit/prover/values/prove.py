@@ -665,8 +665,8 @@ class _Attempt:
 
 def bound_of(checked: Checked, claim: PrivacyClaim) -> tuple[Fraction | None, str]:
     """Return the bound that a checked record gives on the claimed quantity, or None and the reason."""
-    if isinstance(claim, PureDP) and any(cost.delta for cost in checked.costs):
-        return None, "the bound fails with a probability, so it has no epsilon (claim ApproxDP)"
+    if not isinstance(claim, ApproxDP) and any(cost.delta for cost in checked.costs):
+        return None, "the bound fails with a probability, so it is a bound on delta only (claim ApproxDP)"
     if isinstance(claim, PureDP) and checked.epsilon is None and not checked.mechanisms:
         return None, "Gaussian noise has no finite epsilon (claim ApproxDP, ZeroConcentratedDP or GaussianDP)"
     if isinstance(claim, GaussianDP) and checked.mu_squared is None:
