@@ -237,4 +237,4 @@ def _evidence(item: EvidenceRecord) -> str:
     if item.kind == "witness":
         bound = "infinity" if item.bound is None else item.bound
         return f"witness ({item.origin}): {item.quantity} >= {bound}: {item.description}"
-    return f"program proof: {item.quantity} <= {item.bound}, {item.scope}"
+    return f"{item.kind}: {item.quantity} <= {item.bound}, {item.scope}"

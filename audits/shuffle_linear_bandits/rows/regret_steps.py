@@ -18,14 +18,27 @@ from dpaudit.reference.algorithms.contextual.linear_policy import BatchedPolicy,
 from dpaudit.reference.algorithms.contextual.proved_regret import norm_exceeded
 from dpaudit.reference.algorithms.contextual.radius import exact_radius, noise_bound, regularity
 from dpaudit.reference.algorithms.contextual.simulated_regret import simulate_batched
-from dpaudit.suite import Measured, Sides, Step, evidence, full, inequality, over, step, steps
+from dpaudit.suite import (
+    Measured,
+    Sides,
+    Step,
+    evidence,
+    full,
+    inequality,
+    integers,
+    on,
+    over,
+    reals,
+    step,
+    steps,
+)
 from dpaudit.suite.regret import proportion_interval
 
 __all__ = ["rows"]
 
 rows = Group("Regret: the steps of the proof", kind="regret")
 
-# Lemma A.6
+# Claim A.6
 
 
 def _stale_bound(horizon: int, batch_size: int, dim: int, min_eig: Fraction) -> arb:
@@ -64,7 +77,7 @@ def _drawn(seed: int, log_min_eig: int, dim: int, batch_size: int) -> Sides:
     return found, _stale_bound(400, batch_size, dim, Fraction(2) ** log_min_eig)
 
 
-@steps(rows, "CZ22-A.6", "Lemma A.6", role="step", kind="structure")
+@steps(rows, "CZ22-A.6", "Claim A.6", role="step", kind="structure")
 def stale() -> list[Step]:
     """At most dB/(2 log 2) log(1 + T/(d λ_min)) rounds have a norm that doubled since the last update
 
@@ -107,6 +120,7 @@ def norms(dim: int, batches: int, alpha: Fraction) -> Sides:
     kind="tail",
     role="sharper",
     over=over(batches=(5, 50, 400, 10**6), alpha="1 1/2 1/20 1/1000000"),
+    prove=on(batches=integers(5, None), alpha=reals(0, 1, "(]")),
 )
 def gaussian_norms(batches: int, alpha: Fraction) -> Sides:
     """For Gaussian entries c = 2 is enough from M = 5 batches on
