@@ -36,9 +36,7 @@ NOT_PROVED: dict[tuple[str, str], str] = {
     ("libraries/diffprivlib_var", "every N"): (
         "not followed: the scale of the noise must be provably positive (clip it from below)"
     ),
-    ("libraries/diffprivlib_quantile", "N"): (
-        "not followed: np.concatenate of private values requires vectors of known length"
-    ),
+    ("libraries/diffprivlib_quantile", "N"): ("not followed: np.diff is not supported for private values"),
     ("libraries/diffprivlib_quantile", "every N"): (
         "not followed: np.concatenate of private values requires vectors of known length"
     ),

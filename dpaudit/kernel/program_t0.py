@@ -316,7 +316,8 @@ class Tree:
                 pending.extend(after for after in reversed(self.outcomes(route, node)) if after)
             elif node[0] == "fork":
                 need(isinstance(node[2], list) and node[2], "a public question must have answers.")
-                pending.extend(route.to(c, ("fork",), forks=route.forks + 1) for c in reversed(node[2]))
+                nexts = reversed([*enumerate(node[2])])
+                pending.extend(route.to(c, ("fork", node[1], i), forks=route.forks + 1) for i, c in nexts)
             else:
                 pending.append(self.straight(route, node))
         need(len({route.node for route in found}) == len(found), "two paths join, so this is not a tree.")

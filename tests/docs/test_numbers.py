@@ -33,6 +33,7 @@ from dpaudit.cli import check as check_command
 from dpaudit.cli import compare as compare_command
 from dpaudit.cli.report import NOT_CONFIRMED
 from dpaudit.kernel.values.correlated import MAX_RELEASES, MAX_SHARING
+from dpaudit.kernel.values.order_statistics import MOST_RECORDS
 from dpaudit.report.file import strict
 from dpaudit.run.plan import MAX_LEVEL
 from dpaudit.verify import trusted
@@ -74,6 +75,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         f"from `at_least` ({default(dpaudit.Records, 'at_least')})",
         f"Integers are checked to fit {np.iinfo(int).bits} bits",
         f"At most {MAX_RELEASES:,} numbers may be released, and at most {MAX_SHARING} of them",
+        f"a fixed number of records of at most {MOST_RECORDS:,}",
     ),
     "check": (
         f"`dpaudit check` exits with {check_command.NOT_AUDITED}",
@@ -119,7 +121,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
 #: code on the page about verifying have tests of their own.
 MEASURED: dict[str, str] = {
     "limits": "",
-    "prove_numpy": "10 200 256 32 64",
+    "prove_numpy": "10 100 200 256 32 64",
     "check": "0.05 0.11 0.35 0.5 0.81 000 10 150 1970 20 200 2458 32 40 7000 95",
     "verify": "1,590 2,020 200 250 300 400",
     "report": "0.005 0.006829 0.00683",

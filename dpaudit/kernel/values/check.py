@@ -41,7 +41,8 @@ from dpaudit.kernel.values.exact_cells import ExactCase, exact_case
 from dpaudit.kernel.values.hidden_gaussian import GaussianTree, Loss, has_gaussian, losses_of
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 from dpaudit.kernel.values.polynomials import Poly, product_of
-from dpaudit.kernel.values.releases import Drawn, cost_of, drawn_of, most_expensive
+from dpaudit.kernel.values.release_after_test import require_passed, smallest_threshold
+from dpaudit.kernel.values.releases import Drawn, Part, cost_of, drawn_of, failure_part, most_expensive
 from dpaudit.kernel.values.repetitions import blocks_of, repeated_cost
 from dpaudit.kernel.values.steps import derive
 from dpaudit.kernel.values.views import read_view
@@ -100,13 +101,18 @@ class Checked:
         return any(cost.mechanisms for cost in self.costs)
 
     @property
+    def special(self) -> bool:
+        """Return whether a cost has a mechanism of its own or a delta."""
+        return any(cost.special for cost in self.costs)
+
+    @property
     def epsilon(self) -> Fraction | None:
-        pure = not self.only and not self.mechanisms and all(cost.rho == 0 for cost in self.costs)
+        pure = not self.only and not self.special and all(cost.rho == 0 for cost in self.costs)
         return max((cost.epsilon for cost in self.costs), default=Fraction(0)) if pure else None
 
     @property
     def rho(self) -> Fraction | None:
-        if self.only or self.mechanisms:
+        if self.only or self.special:
             return None
         return max((cost.rho + cost.epsilon**2 / 2 for cost in self.costs), default=Fraction(0))
 
@@ -239,12 +245,27 @@ def path_costs(
     used, laws = _used(s, events, tables)
     parts = [session_part(s, infos, channel, asked) for channel, asked in used.sessions]
     parts += correlated_parts(s, tables["nodes"], infos, used.correlated, used.draws)
+    parts += _failures(s, infos, events, tables, used)
     found = most_expensive(s, [*cost_of(s, infos, used.inside(None), used.draws), *parts])
     if not laws:
         return found
     one = run if run is not None else cost_of_runs(s, infos, [events], tables)
     more = sum((repeated_cost(tables["repetitions"][law], one) for law in laws), Fraction(0))
     return [cost._replace(epsilon=cost.epsilon + more) for cost in found]
+
+
+def _failures(
+    s: Setting, infos: Sequence[Info], events: Sequence[Any], tables: Any, used: _Used
+) -> list[Part]:
+    """Return the parts of the tests of a path that may pass by mistake, also of those that do not pass."""
+    require_passed(s, events, tables["releases"])
+    found = []
+    for release, block in used.releases:
+        above = smallest_threshold(release, tables["releases"])
+        if above is not None:
+            need(block is None, "a test inside of a repeated block is not supported")
+            found.append(failure_part(infos, release, above, used.draws, s))
+    return found
 
 
 def cost_of_runs(s: Setting, infos: Sequence[Info], paths: Sequence[Sequence[Any]], tables: Any) -> Fraction:
@@ -255,7 +276,7 @@ def cost_of_runs(s: Setting, infos: Sequence[Info], paths: Sequence[Sequence[Any
         for block in range(len(laws)):
             for cost in most_expensive(s, cost_of(s, infos, used.inside(block), used.draws)):
                 need(
-                    not cost.rho and not cost.mechanisms,
+                    not cost.rho and not cost.special,
                     "a loop with a random number of runs requires noise with a pure bound in each run (use"
                     " Laplace noise or randomised response)",
                 )
@@ -408,9 +429,12 @@ def _check(certificate: Any) -> Checked:
         found = _with_hidden_gaussian(tree, cells, costs, certificate.get("groups"), len(paths))
         return replace(found, gaussian=not discrete)
     need("groups" not in certificate, "only hidden Gaussian noise has groups of cells")
-    hidden = [tree.cost(cell) if _has_private(cell) else Fraction(0) for cell in cells]
+    hides = [_has_private(cell) for cell in cells]
+    fails = any(cost.delta for found in costs for cost in found)
+    need(not (fails and any(hides)), "hidden noise is not combined with bounds that fail with a probability")
+    hidden = [tree.cost(cell) if own else Fraction(0) for cell, own in zip(cells, hides, strict=True)]
     released = [cost for found in costs for cost in found]
-    if any(hidden) and any(cost.rho or cost.mechanisms for cost in released):
+    if any(hidden) and any(cost.rho or cost.special for cost in released):
         points = _beside_gaussian(released, cells, certificate["cells"], max(hidden))
     else:
         points = [
@@ -471,7 +495,7 @@ def _beside_gaussian(
     earlier outcomes. Their costs add (Bun and Steinke 2016, Lemma 2.3), and
     h^2 / 2 + epsilon^2 / 2 + rho <= (epsilon + h)^2 / 2 + rho. Every path is charged h. QED
     """
-    need(not any(cost.mechanisms for cost in released), "hidden noise is combined with Gaussian noise only")
+    need(not any(cost.special for cost in released), "hidden noise is combined with Gaussian noise only")
     alone = all(len(cell["paths"]) == 1 for cell in written)
     shows = any(cell.path.forms or cell.path.releases for cell in cells)
     need(alone and not shows, "hidden noise beside Gaussian releases requires each path to be its own cell")
@@ -491,7 +515,7 @@ def _with_hidden_gaussian(
     followed by releases that are chosen adaptively, whose costs add.
     """
     released = [cost for found in costs for cost in found]
-    need(not any(cost.mechanisms for cost in released), "hidden Gaussian noise is combined with other noise")
+    need(not any(cost.special for cost in released), "hidden Gaussian noise is combined with other noise")
     pure = [max((cost.epsilon for cost in found), default=Fraction(0)) for found in costs]
     rho = max((cost.rho for cost in released), default=Fraction(0))
     losses = losses_of(tree, cells, groups, pure)

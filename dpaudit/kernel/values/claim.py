@@ -129,7 +129,7 @@ def _compared(name: str, proof: Any, claim: Any, checked: Any) -> int:
         found = guarantees(checked, claim)
         confirmed = all(covers(guarantee, claim, stated) for guarantee in found)
         need(
-            confirmed or quantity == "delta" or checked.mechanisms,
+            confirmed or quantity == "delta" or checked.special,
             f"the proof claims too much: {quantity} <= {stated}",
         )
         claimed = number_of(claim, quantity)

@@ -2,7 +2,7 @@
 
 A cost is a pure ``epsilon``, a ``rho`` of Gaussian noise, and ``mechanisms``: rule trees of the kernel for
 noise whose bound is neither, such as Skellam noise or a shuffle. The kernel derives the curves of a tree and
-composes them.
+composes them. ``delta`` is a probability with which the other bounds fail (``private_scale``).
 
 Statement. Let every path cost the changed record one of ``costs``. Without mechanisms the program is bounded
 by the largest epsilon, and by the largest rho + epsilon^2 / 2 (``zcdp`` of the kernel). With mechanisms it is
@@ -26,6 +26,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -48,17 +49,24 @@ class Cost(NamedTuple):
     epsilon: Fraction = Fraction(0)
     rho: Fraction = Fraction(0)
     mechanisms: tuple[str, ...] = ()
+    delta: Fraction = Fraction(0)
+
+    @property
+    def special(self) -> bool:
+        """Return whether the cost has more than an epsilon and a rho."""
+        return bool(self.mechanisms or self.delta)
 
     @property
     def parts(self) -> int:
-        """Return how many of epsilon, rho and the mechanisms are there."""
-        return (self.epsilon > 0) + (self.rho > 0) + len(self.mechanisms)
+        """Return how many of epsilon, rho, delta and the mechanisms are there."""
+        return (self.epsilon > 0) + (self.rho > 0) + (self.delta > 0) + len(self.mechanisms)
 
     def covers(self, other: Cost) -> bool:
         """Return whether this cost has at least all that the other one has."""
         more = Counter(self.mechanisms)
         more.subtract(other.mechanisms)
-        return self.epsilon >= other.epsilon and self.rho >= other.rho and min(more.values(), default=0) >= 0
+        larger = all(a >= b for a, b in zip(self[:2] + self[3:], other[:2] + other[3:], strict=True))
+        return larger and min(more.values(), default=0) >= 0
 
 
 def mechanism(rule: str, parameters: dict[str, Any]) -> str:
@@ -73,6 +81,7 @@ def total_of(costs: Iterable[Cost]) -> Cost:
         sum((cost.epsilon for cost in listed), Fraction(0)),
         sum((cost.rho for cost in listed), Fraction(0)),
         tuple(sorted(text for cost in listed for text in cost.mechanisms)),
+        sum((cost.delta for cost in listed), Fraction(0)),
     )
 
 
@@ -90,14 +99,34 @@ def guarantees(checked: Any, claim: dict[str, Any]) -> list[Guarantee]:
     CertificateError
         The kernel refuses a mechanism in this setting, or paths with different mechanisms have several parts.
     """
-    if not getattr(checked, "mechanisms", False):
+    if not getattr(checked, "special", False):
         return [_with_hidden_noise(checked)]
+    failing = max((cost.delta for cost in checked.costs), default=Fraction(0))
+    if failing:
+        without = replace(checked, costs=tuple(cost._replace(delta=Fraction(0)) for cost in checked.costs))
+        return [_failing(guarantee, failing) for guarantee in guarantees(without, claim)]
     worst = maximal(checked.costs)
     need(
         len(worst) == 1 or all(cost.parts <= 1 for cost in worst),
         "paths with several releases each must use the same noise on all paths.",
     )
     return [_guarantee(cost, Setting.of(claim), checked.gaussian) for cost in worst]
+
+
+def _failing(guarantee: Guarantee, failing: Fraction) -> Guarantee:
+    """Return a guarantee that may fail with a probability of at most ``failing``.
+
+    Proof. With F the failures and E an event, P(E) <= P(F) + P(E without F), and the guarantee bounds the
+    second term by e^epsilon P'(E) + delta.
+    """
+    from dpaudit.kernel.ball import ball  # the higher tiers of the kernel
+    from dpaudit.kernel.t1.readout import delta_bound
+    from dpaudit.kernel.t1.tier import Curves
+    from dpaudit.kernel.t2.gaussian import gaussian_delta
+
+    return Guarantee(
+        curves=Curves(profile=lambda epsilon: ball(failing + delta_bound(guarantee, epsilon, gaussian_delta)))
+    )
 
 
 def _with_hidden_noise(checked: Any) -> Guarantee:

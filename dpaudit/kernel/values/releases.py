@@ -4,15 +4,17 @@ A release is an object. ``law`` names the distribution (laplace, discrete-laplac
 discrete-gaussian, argmax, choice, response, bernoulli, table, k-ary, or one of ``shares`` or ``amplified``),
 and ``node`` is the released step. The other keys depend on the distribution. ``draw`` is the number of the
 noise draw on the path. ``entry`` is the position in it, or ``None`` for the whole draw. ``factor`` multiplies
-the noise. Releases of the law ``correlated`` may share draws and are charged together (``correlated``).
-The law ``reveal`` marks a private value that is revealed without noise to the audience ``to``,
-which must be outside the view (see ``views``).
+the noise. ``by`` is a step that multiplies the noise as well, a private scale. ``given`` holds an earlier
+release (``test``) that is above a number (``above``) on the path (``release_after_test``). Releases of the
+law ``correlated`` may share draws and are charged together (``correlated``). The law ``reveal`` marks a
+private value that is revealed without noise to the audience ``to``, which must be outside the view (see
+``views``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, cast
 
@@ -21,12 +23,25 @@ from dpaudit.kernel.values.costs import Cost, maximal, total_of
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.guards import affected_sets
 from dpaudit.kernel.values.heavy_tails import cauchy_cost, log_above
-from dpaudit.kernel.values.info import Guards, Info, Setting, Support, disjoint, flat, magnitude, need
+from dpaudit.kernel.values.info import (
+    Guards,
+    Info,
+    Setting,
+    Support,
+    disjoint,
+    fit,
+    flat,
+    magnitude,
+    need,
+)
+from dpaudit.kernel.values.order_statistics import count_change
 from dpaudit.kernel.values.polynomials import ONE, ZERO, Bound, Poly, times
+from dpaudit.kernel.values.private_scale import private_scale_cost
+from dpaudit.kernel.values.release_after_test import after_test_cost, failure_of_test
 from dpaudit.kernel.values.shares import share_cost
 from dpaudit.kernel.values.tables import k_ary_cost, table_ratio
 
-__all__ = ["Drawn", "Part", "cost_of", "log_above", "most_expensive"]
+__all__ = ["Drawn", "Part", "cost_of", "failure_part", "log_above", "most_expensive"]
 
 #: Noise whose cost is change^2 / (2 scale^2) in rho. For integers, discrete Gaussian noise with the parameter
 #: sigma2 = scale^2 has this cost as well (Canonne, Kamath and Steinke 2020, Theorem 14).
@@ -86,6 +101,16 @@ def cost_of(
             )
             found.append(Part(share_cost(s, flat(s, info), distribution, given), info.support, info.guard))
             continue
+        if "by" in release:
+            by = _released(infos, {"node": release["by"]})
+            split = release.get("split", "0")
+            found.append(Part(*private_scale_cost(info, by, distribution, scale, split), None))
+            continue
+        if "given" in release:
+            need(distribution == "laplace", "a release after a test requires Laplace noise")
+            test = _released(infos, release["given"]["test"])
+            found.append(Part(*after_test_cost(info, test, scale), None))
+            continue
         parent = info.facts.get("entry")
         if parent is not None and scale.number is not None and distribution != "cauchy":
             entries.setdefault((distribution, parent[0]), []).append((parent[1], scale, info))
@@ -135,8 +160,22 @@ def _scale(s: Setting, info: Info, release: dict[str, Any], draws: Sequence[Draw
     return scale
 
 
+def failure_part(
+    infos: Sequence[Info], test: dict[str, Any], above: Fraction, draws: Sequence[Drawn], s: Setting
+) -> Part:
+    """Return the probability with which a test passes although none of its comparisons holds."""
+    count = _released(infos, test)
+    need(test["law"] == "laplace" and not {"by", "given"} & test.keys(), "a test requires Laplace noise")
+    scale = _scale(s, count, test, draws)
+    return Part(Cost(delta=failure_of_test(scale, above)), count.support, None)
+
+
 def _noised(s: Setting, info: Info, distribution: str, scale: Poly) -> Part:
     whole = flat(s, info)
+    counted = count_change(info)
+    if counted is not None:
+        change = s.smallest(whole.change, Poly.of(counted))
+        whole = fit(s, replace(whole, change=change, change1=change, change2=times(change, change)))
     if distribution in NORMAL:
         rho = s.quotient(times(Fraction(1, 2), whole.change2), scale * scale)
         need(

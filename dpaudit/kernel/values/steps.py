@@ -9,6 +9,7 @@ from typing import Any
 from dpaudit.kernel.values.arrays import ARRAYS
 from dpaudit.kernel.values.elementwise import ELEMENTWISE, Rule
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
+from dpaudit.kernel.values.order_statistics import order_facts
 from dpaudit.kernel.values.selections import SELECTIONS
 from dpaudit.kernel.values.texts import TEXTS
 
@@ -57,8 +58,18 @@ def derive(s: Setting, op: str, ids: Sequence[int], infos: Sequence[Info], param
         )
     found = RULES[op](s, ids, infos, params)
     _require_sound(s, found)
+    found = _with_order(s, op, ids, infos, params, found)
     # A value that never changes may have the guard of its operands, but its rows are not 0 outside of it.
     return found if found.private or found.guard is None else replace(found, guard=None)
+
+
+def _with_order(
+    s: Setting, op: str, ids: Sequence[int], infos: Sequence[Info], params: dict[str, Any], found: Info
+) -> Info:
+    """Return the bounds with the facts on order statistics of this step, not of its operands."""
+    facts = {name: fact for name, fact in found.facts.items() if name not in ("order", "tests")}
+    more = order_facts(s, op, ids, infos, params, found)
+    return replace(found, facts=facts | more) if more or len(facts) < len(found.facts) else found
 
 
 def _require_sound(s: Setting, info: Info) -> None:

@@ -66,5 +66,7 @@ def _releases(record: dict[str, Any]) -> list[str]:
     found = []
     for release in record["releases"]:
         noise = "" if release.get("draw") is None else f" with draw {release['draw']}"
-        found.append(f"release of #{release['node']}: {release['law']}{noise}")
+        scale = f" times #{release['by']}" if "by" in release else ""
+        given = f" after the test of #{release['given']['test']['node']}" if "given" in release else ""
+        found.append(f"release of #{release['node']}: {release['law']}{noise}{scale}{given}")
     return found

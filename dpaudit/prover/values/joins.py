@@ -22,7 +22,7 @@ import numpy as np
 from dpaudit.kernel.values.info import disjoint
 from dpaudit.prover.values.operations import LATER, PLAIN, binary, content, shape_of, unary
 from dpaudit.prover.values.run import Run
-from dpaudit.prover.values.values import Array, Draw, Joined, Noisy, Private, Public, Symbol
+from dpaudit.prover.values.values import Array, Draw, Joined, Noisy, Private, Public, Scaled, Symbol
 
 __all__ = ["JOINED", "as_condition", "is_private", "join", "joined_arguments", "unwrap_joined"]
 
@@ -212,7 +212,7 @@ def joined_binary(run: Run, op: str, a: Any, b: Any) -> Any:
     for part in parts:
         if op not in CLOSED:
             run.refuse(JOINED)
-        if isinstance(part, Noisy | Draw):
+        if isinstance(part, Noisy | Draw | Scaled):
             return binary(run, op, *(_for_noise(run, one) for one in parts))
         if isinstance(part, Symbol) and not isinstance(part, Joined | Private):
             run.refuse(JOINED)

@@ -18,6 +18,7 @@ import numpy as np
 
 from dpaudit.kernel.values.elementwise import broadcast
 from dpaudit.kernel.values.info import RefusedStepError, magnitude
+from dpaudit.prover.values.after_tests import after_test
 from dpaudit.prover.values.audiences import reveal_private
 from dpaudit.prover.values.run import Run, exact, text_of
 from dpaudit.prover.values.samples import apply
@@ -43,6 +44,7 @@ from dpaudit.prover.values.values import (
     Ranked,
     Response,
     Runs,
+    Scaled,
     Series,
     Symbol,
     Transposed,
@@ -146,7 +148,7 @@ def shape_of(value: Any) -> tuple[Any, ...] | None:
         return value.base.shape
     if isinstance(value, Entries):
         return (len(value.items),)
-    if isinstance(value, Joined):
+    if isinstance(value, Joined | Scaled):
         return ()
     if isinstance(value, Symbol):
         return None
@@ -336,6 +338,8 @@ def published(run: Run, value: Any) -> Any:
         found = LATER["published correlated"](run, inner)
     elif isinstance(inner, Coin | Choice | Uniform):
         found = _open_coin(run, inner)
+    elif isinstance(inner, Scaled):
+        found = LATER["scaled released"](run, inner)
     elif isinstance(inner, Turned):
         found = content(LATER["published turned"](run, inner))
     elif isinstance(inner, Response):
@@ -398,6 +402,7 @@ def _released(run: Run, noisy: Noisy) -> Any:
         "entry": entry,
         "factor": str(factor),
     }
+    release = after_test(run, release)
     one = Noisy(noisy.base, (noisy.terms[0],), noisy.shape)
     samples = [run.sample(one, side) for side in run.worlds.sides]
     kind = "i" if whole else "f"
@@ -411,7 +416,9 @@ def _released(run: Run, noisy: Noisy) -> Any:
 
 
 def _holds_noise(value: Any) -> bool:
-    return isinstance(content(value), Noisy | Draw | Correlated | Coin | Response | Choice | Uniform | Turned)
+    return isinstance(
+        content(value), Noisy | Draw | Correlated | Coin | Response | Choice | Uniform | Turned | Scaled
+    )
 
 
 def _times(run: Run, factor: Fraction, value: Any) -> Any:
@@ -491,6 +498,15 @@ def _with_noise(run: Run, op: str, a: Any, b: Any) -> Any:
             return found
     if op in ("mul", "div") and (left is None or right is None) and not (op == "div" and right is not None):
         found = _noisy_multiple(run, op, a, b)
+        if found is not None:
+            return found
+    if op == "mul" and (left is None) != (right is None):
+        noisy, other = (left, b) if left is not None else (right, a)
+        zero = (
+            noisy is not None and not isinstance(content(noisy.base), Symbol | np.ndarray) and noisy.base == 0
+        )
+        alone = noisy is not None and zero and len(noisy.terms) == 1
+        found = LATER["scaled product"](run, content(other), *noisy.terms[0]) if alone and noisy else None
         if found is not None:
             return found
     if op in ("mul", "div") and any(isinstance(content(one), Public) for one in (a, b)):
@@ -641,6 +657,8 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
             return found
     if isinstance(x, Joined) or isinstance(y, Joined):
         return LATER["joined binary"](run, op, a, b)
+    if isinstance(x, Scaled) or isinstance(y, Scaled):
+        return LATER["scaled binary"](run, op, a, b)
     if isinstance(x, Uniform) or isinstance(y, Uniform):
         return _uniform(run, op, x, y)
     if op in COMPARISONS and any(isinstance(one, float) and math.isinf(one) for one in (x, y)):
@@ -853,7 +871,7 @@ def unary(run: Run, op: str, value: Any) -> Any:
         return LATER["series unary"](run, op, inner)
     if isinstance(inner, Joined):
         return LATER["joined unary"](run, op, inner)
-    if op == "neg" and (_noisy(inner) is not None or isinstance(inner, Correlated)):
+    if op == "neg" and (_noisy(inner) is not None or isinstance(inner, Correlated | Scaled)):
         return binary(run, "mul", value, -1)
     if isinstance(inner, Coin) and op == "not":
         if inner.uniform.used:

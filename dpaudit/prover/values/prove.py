@@ -17,7 +17,7 @@ from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConce
 from dpaudit.core.claims.base import Adjacency, Adversary, Unit
 from dpaudit.core.data import EVERY, Records, Table, declared, sample_pair
 from dpaudit.core.errors import BrokenHarnessError, CodedError, InvalidParameterError
-from dpaudit.core.exact import in_figures
+from dpaudit.core.exact import exact, in_figures
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.check import derived_bound
 from dpaudit.kernel.kernel_t0 import CertificateError
@@ -321,7 +321,11 @@ class _Attempt:
         _require_an_end(explored)
         self._cross_check()
         self.could_hide = any(_branches_on_outcome(path.events) for path in explored.paths)
-        cells, groups = self._cells(explored)
+        self._split(explored)
+        try:
+            cells, groups = self._cells(explored)
+        except program_t0.ProgramProofError as error:
+            raise NotFollowedError(f"hidden comparisons: {error}") from error
         certificate: dict[str, Any] = {
             "proof": PROOF,
             "data": declared(self.data),
@@ -350,6 +354,27 @@ class _Attempt:
         exact = None if found.verdict == "verified" else self._exact(certificate, scope)
         return exact if exact is not None and _smaller(exact.bound, found.bound) else found
 
+    def _split(self, explored: Explored) -> None:
+        """Give Laplace noise of private scale what the claimed epsilon leaves for changes of its scale.
+
+        A larger part gives a smaller delta. Gaussian noise on the same path gets one part as well.
+        """
+        split = [release for release in self.record.releases if "split" in release]
+        if not split or not isinstance(self.claim, ApproxDP):
+            return
+        left = []
+        for path in explored.paths:
+            texts = [event[1] for event in path.events if event[0] == "show"]
+            count = sum(f"release {self.record.releases.index(release)}" in texts for release in split)
+            try:
+                costs = self._costs(path)
+            except RefusedStepError:  # ``check`` reports it later
+                return
+            if count:
+                left += [(exact(self.claim.epsilon) - c.epsilon) / (count + (c.rho > 0)) for c in costs]
+        for release in split:
+            release["split"] = str(max(min(left, default=Fraction(0)), Fraction(0)))
+
     def _exact(self, certificate: dict[str, Any], scope: str) -> ValuesProof | None:
         """Return a proof by exact probabilities of the outputs, or None if the kernel cannot read them."""
         hides = any(node[0] == "draw" for node in certificate["tree"])
@@ -366,7 +391,8 @@ class _Attempt:
 
         There may be hundreds of other paths, which matter only if an attempt with hidden noise fails.
         """
-        if not self.may_defer or not _branches_on_outcome(path.events):
+        unsplit = any("split" in release for release in self.record.releases)
+        if not self.may_defer or unsplit or not _branches_on_outcome(path.events):
             return
         try:
             costs = self._costs(path)
@@ -402,6 +428,7 @@ class _Attempt:
             self.hidden,
             self.until,
             self.picks,
+            most=exact(self.claim.epsilon) if isinstance(self.claim, ApproxDP) else None,
             correlates=self.correlates,
         )
         interpreter = Interpreter(run, self.files)
@@ -538,7 +565,7 @@ class _Attempt:
     def _releases_gaussian(self, explored: Explored) -> bool:
         """Return whether a path has a Gaussian release. Then each path must be a cell of its own."""
         try:
-            return any(cost.rho or cost.mechanisms for path in explored.paths for cost in self._costs(path))
+            return any(cost.rho or cost.special for path in explored.paths for cost in self._costs(path))
         except RefusedStepError:  # ``check`` reports it later
             return False
 
@@ -638,6 +665,8 @@ class _Attempt:
 
 def bound_of(checked: Checked, claim: PrivacyClaim) -> tuple[Fraction | None, str]:
     """Return the bound that a checked record gives on the claimed quantity, or None and the reason."""
+    if not isinstance(claim, ApproxDP) and any(cost.delta for cost in checked.costs):
+        return None, "the bound fails with a probability, so it is a bound on delta only (claim ApproxDP)"
     if isinstance(claim, PureDP) and checked.epsilon is None and not checked.mechanisms:
         return None, "Gaussian noise has no finite epsilon (claim ApproxDP, ZeroConcentratedDP or GaussianDP)"
     if isinstance(claim, GaussianDP) and checked.mu_squared is None:

@@ -36,6 +36,7 @@ from dpaudit.prover.values.operations import (
 )
 from dpaudit.prover.values.run import Run, exact
 from dpaudit.prover.values.samples import apply
+from dpaudit.prover.values.scaled_noise import scaled_draw
 from dpaudit.prover.values.tabulated import Tabulated, tabulated_outcome
 from dpaudit.prover.values.values import (
     Array,
@@ -43,6 +44,7 @@ from dpaudit.prover.values.values import (
     Entries,
     Filtered,
     Generator,
+    Joined,
     Private,
     Public,
     Symbol,
@@ -402,9 +404,15 @@ def _noise(run: Run, distribution: str, loc: Any, scale: Any, size: Any) -> Any:
         shape = known
         if isinstance(inner, Private) and inner.info.records and run.s.length_is_private:
             run.refuse("the size of the noise is private")
-    draw = run.new_draw(distribution, _scale(run, scale), shape, python=size is None and shape == ())
-    found = correlated_draw(run, draw)
-    noise = Array(found) if shape else found
+    python = size is None and shape == ()
+    if isinstance(content(scale), Private | Joined) and python:
+        noise: Any = scaled_draw(
+            run, content(scale), run.new_draw(distribution, ["number", "1"], (), python=True)
+        )
+    else:
+        draw = run.new_draw(distribution, _scale(run, scale), shape, python=python)
+        found = correlated_draw(run, draw)
+        noise = Array(found) if shape else found
     return noise if zero else binary(run, "add", loc, noise)
 
 

@@ -40,6 +40,7 @@ from dpaudit.prover.values.values import (
     Public,
     Response,
     Samples,
+    Scaled,
     Series,
     Symbol,
     Text,
@@ -177,6 +178,8 @@ class Run:
     #: Whether only the position of the largest noisy score is released. Otherwise all noisy scores are.
     picks: bool = True
     seed: int = 0
+    #: The claimed epsilon, if the claim has a delta, so that a bound may fail with a probability.
+    most: Fraction | None = None
     #: Whether linear combinations of Gaussian draws are followed (``correlated``).
     correlates: bool = False
     #: Whether the data are plain numbers (``counterexample``). Noisy values then have constant bases.
@@ -486,6 +489,8 @@ class Run:
                 times = 1 if factor == 1 else float(factor)  # so that integer noise stays an integer
                 total = apply(lambda a, n, f=times: a + f * n, total, noise)
             return total
+        if isinstance(value, Scaled) and value.released is not None:
+            return self.sample(value.released, side)
         if isinstance(value, Correlated):
             return self._sample_of_correlated(value, side)
         if isinstance(value, list | tuple):
@@ -559,7 +564,10 @@ class Run:
             cost_of(self.s, self.record.infos, [release], drawn)
         except RefusedStepError as error:
             self.refuse(str(error))
-        self.event(f"release {self.record.release(release)}")
+        number = self.record.release(release)
+        self.event(f"release {number}")
+        if "tests" in info.facts and not self.repeating:  # a question may compare its outcome
+            self.event(f"test {number} {self.outcomes + 1}")
         return self.outcome(shape=shape, kind=kind, samples=samples, python=python, count=count)
 
     def outcome(

@@ -39,6 +39,7 @@ __all__ = [
     "Ranked",
     "Response",
     "Samples",
+    "Scaled",
     "Series",
     "Symbol",
     "Text",
@@ -159,6 +160,20 @@ class Noisy(Symbol):
     source: Any = None
     #: Entries that were extracted, by position.
     parts: dict[int, Any] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class Scaled(Symbol):
+    """``base`` plus ``factor`` times a draw times the private scale ``by``, not published yet.
+
+    ``base`` is a private number, or 0. ``released`` is the outcome, once it is published.
+    """
+
+    base: Any
+    by: Private
+    factor: Fraction
+    draw: Draw
+    released: Public | None = None
 
 
 @dataclass(eq=False, slots=True)

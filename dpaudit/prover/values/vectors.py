@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpaudit.prover.values.operations import content, published, shape_of
+import numpy as np
+
+from dpaudit.prover.values.operations import content, is_plain, published, shape_of
 from dpaudit.prover.values.run import Run
 from dpaudit.prover.values.values import Filtered, Private, Symbol, Transposed
 
@@ -16,6 +18,8 @@ def _vector(run: Run, value: Any, name: str) -> Private:
     inner = content(value)
     if isinstance(inner, Symbol) and not isinstance(inner, Filtered | Transposed | Private):
         value = published(run, value)
+    if isinstance(inner, list | tuple) and is_plain(inner):
+        value = inner = run.plain(np.array, inner)
     shape = shape_of(value)
     if isinstance(inner, list | tuple) or shape is None or len(shape) != 1 or not isinstance(shape[0], int):
         run.refuse(f"{name} of private values requires vectors of known length")

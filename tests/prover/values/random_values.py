@@ -1390,7 +1390,7 @@ class Fuzz:
             return
         front = [
             (float(e), float(q))
-            for e, q, _ in most_expensive(self.s, cost_of(self.s, self.infos(), releases, draws))
+            for e, q, *_ in most_expensive(self.s, cost_of(self.s, self.infos(), releases, draws))
         ]
         for pair in self.pairs:
             found = [loss(pair) for loss in losses]
