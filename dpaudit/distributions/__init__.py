@@ -21,6 +21,7 @@ from dpaudit.distributions.lattice import DiscreteLaplace, LatticeDistribution
 from dpaudit.distributions.multiset import ShuffledMultiset
 from dpaudit.distributions.noisy_maximum import NoisyMaximum
 from dpaudit.distributions.point_mass import PointMass
+from dpaudit.distributions.poisson import Poisson
 from dpaudit.distributions.polya import Polya
 from dpaudit.distributions.polya_difference import PolyaDifference
 from dpaudit.distributions.product import Product
@@ -60,6 +61,7 @@ __all__ = [
     "NoisyArgmax",
     "NoisyMaximum",
     "PointMass",
+    "Poisson",
     "Polya",
     "PolyaDifference",
     "Product",

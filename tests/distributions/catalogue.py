@@ -23,6 +23,7 @@ from dpaudit.distributions import (
     Gaussian,
     Gumbel,
     Laplace,
+    Poisson,
     Polya,
     RandomisedResponse,
     Skellam,
@@ -134,6 +135,10 @@ def _polya(r: str, ratio: Any) -> Callable[[Fraction], Any]:
     return density
 
 
+def _poisson(rate: str) -> Callable[[Fraction], Any]:
+    return lambda k: mp.exp(-real(rate)) * real(rate) ** int(k) / mp.factorial(int(k))
+
+
 def _binomial(n: int, p: str) -> Callable[[Fraction], Any]:
     return lambda k: mp.binomial(n, int(k)) * real(p) ** int(k) * (1 - real(p)) ** (n - int(k))
 
@@ -167,6 +172,9 @@ CASES: tuple[Case, ...] = (
     Case(Polya(shape="1/50", log_ratio="1/2"), _polya("1/50", mp.exp(real("-1/2"))), (0, 1, 6, 1300)),
     Case(Polya(shape=3, ratio="9/10"), _polya("3", real("9/10")), (0, 1, 27, 5000)),
     Case(Polya(shape="401/2", ratio="1/3"), _polya("401/2", real("1/3")), (0, 1, 100, 1200)),
+    Case(Poisson(rate="1/3"), _poisson("1/3"), (0, 1, 40)),
+    Case(Poisson(rate=200), _poisson("200"), (0, 1, 200, 900)),
+    Case(Poisson(rate=5000), _poisson("5000"), (4000, 5001, 6000)),
     Case(Binomial(trials=1, p="1/3"), _binomial(1, "1/3"), (0, 1)),
     Case(Binomial(trials=7, p="0.9"), _binomial(7, "0.9"), (0, 1, 6, 7)),
     Case(Binomial(trials=2000, p="1/40"), _binomial(2000, "1/40"), (0, 1, 50, 400, 2000)),

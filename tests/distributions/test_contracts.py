@@ -243,6 +243,7 @@ ONE_PARAMETER: list[tuple[Any, str]] = [
     (distributions.DiscreteLaplace, "scale"),
     (distributions.DiscreteGaussian, "sigma2"),
     (distributions.Skellam, "variance"),
+    (distributions.Poisson, "rate"),
 ]
 
 
@@ -271,6 +272,7 @@ def test_arrays_of_parameters_point_to_product_and_shift(distribution: Any, key:
     [
         lambda: Gaussian(),
         lambda: Gaussian(sigma=1, variance=1),
+        lambda: distributions.Poisson(rate=2**20 + 1),
         lambda: Polya(shape=1),
         lambda: Polya(shape=1, ratio="1/2", log_ratio=1),
         lambda: Polya(shape=0, ratio="1/2"),

@@ -25,6 +25,7 @@ from dpaudit.distributions import (
     Laplace,
     LatticeDistribution,
     PointMass,
+    Poisson,
     Polya,
     Product,
     RandomisedResponse,
@@ -81,6 +82,7 @@ def test_samples_fit_their_distribution(case: Case) -> None:
         (DiscreteGaussian(sigma2=25), DiscreteGaussian(sigma2="27.5625")),
         (Skellam(variance=100), Skellam(variance="110.25")),
         (Polya(shape=2, log_ratio="1/10"), Polya(shape=2, log_ratio="2/21")),
+        (Poisson(rate=100), Poisson(rate=105)),
         (Binomial(trials=400, p="1/2"), Binomial(trials=400, p="0.525")),
         (Categorical(weights=[1, 1, 1]), Categorical(weights=[20, 21, 21])),
         (
