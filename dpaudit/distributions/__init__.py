@@ -32,8 +32,10 @@ from dpaudit.distributions.shifted import Shifted
 from dpaudit.distributions.skellam import Skellam
 from dpaudit.distributions.sparse_vector import AboveThreshold
 from dpaudit.distributions.sparse_vector_values import ValuesAboveThreshold
+from dpaudit.distributions.staircase import Staircase
 from dpaudit.distributions.subsampled import SubsampledGaussianSum
 from dpaudit.distributions.tree_counter import BinaryTree
+from dpaudit.distributions.truncated import Truncated
 from dpaudit.distributions.wrapped import WrappedMod
 
 __all__ = [
@@ -71,11 +73,13 @@ __all__ = [
     "Shuffle",
     "ShuffledMultiset",
     "Skellam",
+    "Staircase",
     "Student",
     "SubsampledGaussianSum",
     "Sum",
     "SumMod",
     "Support",
+    "Truncated",
     "ValuesAboveThreshold",
     "WrappedMod",
     "distribution_from_json",

@@ -207,6 +207,26 @@ class Distribution(ABC):
             code="E-ATOMS-MISSING",
         )
 
+    def shift_loss(self, distance: Fraction) -> Fraction | arb | None:
+        """Return the largest |log p(x) - log p(x - distance)| over outcomes, the pure epsilon of a shift.
+
+        Parameters
+        ----------
+        distance : Fraction
+            The shift, in units of the outcome.
+
+        Returns
+        -------
+        Fraction, arb or None
+            The loss if it is rational, and a ball that contains it otherwise. ``None`` if it is unbounded, or
+            if this distribution has no closed form for it.
+        """
+        return None if distance else Fraction(0)
+
+    def largest_loss(self, other: Distribution) -> Fraction | arb | None:
+        """Return the largest |log p - log p'| over outcomes, as ``shift_loss`` does, if it is known."""
+        return None
+
     def shift(self, offset: Any) -> Distribution:
         """Return the distribution of X + offset. An array gives independent copies, one for each entry."""
         return _SHIFTING[-1](self, offset)

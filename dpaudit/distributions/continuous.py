@@ -98,6 +98,9 @@ class Laplace(_Density):
             return arb.pos_inf()
         return noise.Laplace(self.scale).cumulant(tilt(t))
 
+    def shift_loss(self, distance: Fraction) -> Fraction:
+        return abs(distance) / self.scale
+
     def mean(self) -> float:
         return 0.0
 
