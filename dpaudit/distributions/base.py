@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from flint import arb
@@ -205,6 +205,20 @@ class Distribution(ABC):
         raise NotTractableError(
             f"{self.name} cannot be enumerated. Pass its outcome as given, or use sampling.",
             code="E-ATOMS-MISSING",
+        )
+
+    def scaled(self, factor: ExactLike) -> Self:
+        """Return this noise with ``factor`` times its scale, around the same centre.
+
+        On the integers, this is the noise of the same family with the scaled parameter.
+
+        Raises
+        ------
+        InvalidParameterError
+            The distribution has no scale.
+        """
+        raise InvalidParameterError(
+            f"only noise with a scale can be scaled, got {type(self).__name__}.", code="E-SCALE-MISSING"
         )
 
     def shift_loss(self, distance: Fraction) -> Fraction | arb | None:

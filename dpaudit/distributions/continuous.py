@@ -58,6 +58,7 @@ class Laplace(_Density):
 
     scale: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("scale",),)
+    scaling: ClassVar[dict[str, int]] = {"scale": 1}
 
     def __init__(self, *, scale: ExactLike) -> None:
         object.__setattr__(self, "scale", positive_parameter(scale, name="scale"))
@@ -134,6 +135,7 @@ class Gaussian(_Density):
 
     sigma2: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("variance",), ("sigma",))
+    scaling: ClassVar[dict[str, int]] = {"variance": 2}
 
     def __init__(self, *, sigma: ExactLike | None = None, variance: ExactLike | None = None) -> None:
         if sigma is not None and variance is None:
@@ -212,6 +214,7 @@ class Exponential(_Density):
 
     scale: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("scale",),)
+    scaling: ClassVar[dict[str, int]] = {"scale": 1}
 
     def __init__(self, *, scale: ExactLike) -> None:
         object.__setattr__(self, "scale", positive_parameter(scale, name="scale"))
@@ -284,6 +287,7 @@ class Gumbel(_Density):
 
     scale: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("scale",),)
+    scaling: ClassVar[dict[str, int]] = {"scale": 1}
 
     def __init__(self, *, scale: ExactLike) -> None:
         object.__setattr__(self, "scale", positive_parameter(scale, name="scale"))

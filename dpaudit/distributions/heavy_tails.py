@@ -78,6 +78,7 @@ class Cauchy(_Heavy):
 
     scale: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("scale",),)
+    scaling: ClassVar[dict[str, int]] = {"scale": 1}
 
     def __init__(self, *, scale: ExactLike) -> None:
         object.__setattr__(self, "scale", positive_parameter(scale, name="scale"))
@@ -128,6 +129,7 @@ class Student(_Heavy):
     df: Fraction
     scale: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("df", "scale"),)
+    scaling: ClassVar[dict[str, int]] = {"scale": 1}
 
     def __init__(self, *, df: ExactLike, scale: ExactLike = 1) -> None:
         degrees = positive_parameter(df, name="df")

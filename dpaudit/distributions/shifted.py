@@ -18,7 +18,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
-from dpaudit.core.exact import decode_value, dyadic, encode_value, exact, exact_str
+from dpaudit.core.exact import ExactLike, decode_value, dyadic, encode_value, exact, exact_str
 from dpaudit.distributions.base import (
     Argument,
     BaseMeasure,
@@ -279,6 +279,9 @@ class Shifted(Distribution):
 
     def log_mgf_ball(self, t: Argument) -> arb:
         return self.base.log_mgf_ball(t) + tilt(t) * ball(self._scalar())
+
+    def scaled(self, factor: ExactLike) -> Self:
+        return type(self)(self.base.scaled(factor), self.offset)
 
     def largest_loss(self, other: Distribution) -> Fraction | arb | None:
         """Return the sum of the losses of the entries' shifts, against another shift of the same noise."""

@@ -52,6 +52,7 @@ class Staircase(ScalarDistribution):
     sensitivity: Fraction
     gamma: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("epsilon", "sensitivity", "gamma"),)
+    scaling: ClassVar[dict[str, int]] = {"sensitivity": 1}
     base_measure: ClassVar[BaseMeasure] = BaseMeasure.LEBESGUE
 
     def __init__(

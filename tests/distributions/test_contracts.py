@@ -229,6 +229,30 @@ def test_moments_match_the_density(case: Case) -> None:
     assert (p * (x - centre) ** 2).sum() == pytest.approx(distribution.variance(), rel=100 * tolerance)
 
 
+SCALED = {Laplace, Gaussian, distributions.Exponential, distributions.Gumbel, Cauchy, Student}
+SCALED |= {distributions.Staircase, DiscreteLaplace, DiscreteGaussian, Skellam}
+
+
+@pytest.mark.parametrize("case", CASES, ids=name)
+def test_scaled_noise_is_the_noise_times_the_factor(case: Case) -> None:
+    """A scaled density is that of factor X. On the integers the deviation grows by about the factor."""
+    noise = case.distribution
+    if type(noise) not in SCALED:
+        with raises(InvalidParameterError, code="E-SCALE-MISSING", match=type(noise).__name__):
+            noise.scaled(2)
+        return
+    wide = noise.scaled("5/2")
+    assert wide.scaled("2/5") == noise == noise.scaled(1)
+    assert noise.shift(3).scaled("5/2") == wide.shift(3)
+    with raises(InvalidParameterError, code="E-PARAMETER-RANGE"):
+        noise.scaled(0)
+    if not case.integer:
+        x = np.array([float(point) for point in case.points])
+        np.testing.assert_allclose(wide.logp(x * 2.5), noise.logp(x) - math.log(2.5), rtol=1e-13)
+    elif noise.variance() > 3:
+        assert wide.variance() == pytest.approx(6.25 * noise.variance(), rel=0.05)
+
+
 @pytest.mark.parametrize("case", CASES, ids=name)
 def test_nan_and_text_are_refused_as_outcomes(case: Case) -> None:
     """NaN, text, complex numbers and None are refused as outcomes."""
