@@ -207,6 +207,15 @@ class Distribution(ABC):
             code="E-ATOMS-MISSING",
         )
 
+    @property
+    def noise_and_offset(self) -> tuple[Distribution, Fraction | NDArray[Any]]:
+        """The distribution of X - offset, and the offset. It is 0 for a distribution that is not a shift."""
+        return self, Fraction(0)
+
+    def entry(self, place: int) -> Distribution:
+        """Return the distribution of one of the independent copies, which are counted in C order."""
+        raise NotTractableError(f"{self.name} has no independent copies.", code="E-COPIES-MISSING")
+
     def scaled(self, factor: ExactLike) -> Self:
         """Return this noise with ``factor`` times its scale, around the same centre.
 

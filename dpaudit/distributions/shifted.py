@@ -280,6 +280,15 @@ class Shifted(Distribution):
     def log_mgf_ball(self, t: Argument) -> arb:
         return self.base.log_mgf_ball(t) + tilt(t) * ball(self._scalar())
 
+    @property
+    def noise_and_offset(self) -> tuple[Distribution, Offset]:
+        return self.base, self.offset
+
+    def entry(self, place: int) -> Distribution:
+        if self.base.batch_shape:
+            return super().entry(place)
+        return self.base.shift(dyadic(np.ravel(self.offset)[place]))
+
     def scaled(self, factor: ExactLike) -> Self:
         return type(self)(self.base.scaled(factor), self.offset)
 
