@@ -19,7 +19,6 @@ from dpaudit.coins.base import Coins
 from dpaudit.core.views import SERVER
 from dpaudit.distributions import (
     DiscreteGaussian,
-    DiscreteLaplace,
     Distribution,
     LatticeDistribution,
     PointMass,
@@ -96,25 +95,14 @@ def noise(altered: Callable[[Sheet], LatticeDistribution]) -> Make:
     return make
 
 
-def for_budget(distribution: LatticeDistribution, factor: Fraction) -> LatticeDistribution:
-    """Use the noise of the same family for ``factor`` times the budget."""
-    if isinstance(distribution, PolyaDifference):
-        return PolyaDifference(shape=distribution.shape, log_ratio=distribution.log_ratio * factor)
-    if isinstance(distribution, DiscreteLaplace):
-        return DiscreteLaplace(scale=distribution.scale / factor)
-    if isinstance(distribution, Skellam):
-        return Skellam(variance=distribution.parameters()["variance"] / factor**2)
-    return DiscreteGaussian(sigma2=distribution.parameters()["sigma2"] / factor**2)
-
-
 def for_sensitivity(value: Callable[[int], Fraction]) -> Make:
     """Use noise for the sensitivity ``value(g)`` instead of g."""
-    return noise(lambda sheet: for_budget(sheet.share, sheet.precision / value(sheet.precision)))
+    return noise(lambda sheet: sheet.share.scaled(value(sheet.precision) / sheet.precision))
 
 
 def inverted(epsilon: Fraction) -> Callable[[Sheet], LatticeDistribution]:
     """Use ε/g instead of g/ε."""
-    return lambda sheet: for_budget(sheet.share, (sheet.precision / epsilon) ** 2)
+    return lambda sheet: sheet.share.scaled((epsilon / sheet.precision) ** 2)
 
 
 def deviation_for_variance(epsilon: Fraction) -> Callable[[Sheet], LatticeDistribution]:
@@ -155,7 +143,7 @@ def scale_of_half_the_batch(sheet: Callable[[int], Sheet], grid: int | None) -> 
 
     def protocol(users: int) -> BatchProtocol:
         right, before = sheet(users), sheet(users // 2)
-        share = for_budget(right.share, Fraction(right.precision, before.precision))
+        share = right.share.scaled(Fraction(before.precision, right.precision))
         return BatchProtocol(sheet=replace(right, share=share), grid=grid)
 
     return protocol
@@ -246,7 +234,7 @@ def twice(coins: Coins, rewards: Sequence[Any], inner: BatchProtocol) -> Any:
 
 def half_the_budget_twice(coins: Coins, rewards: Sequence[Any], inner: BatchProtocol) -> Any:
     """Release twice with the noise for half the budget each: correct, though wasteful."""
-    share = for_budget(inner.sheet.share, Fraction(1, 2))
+    share = inner.sheet.share.scaled(2)
     return twice(coins, rewards, replace(inner, sheet=replace(inner.sheet, share=share)))
 
 

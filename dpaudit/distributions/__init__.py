@@ -21,6 +21,7 @@ from dpaudit.distributions.lattice import DiscreteLaplace, LatticeDistribution
 from dpaudit.distributions.multiset import ShuffledMultiset
 from dpaudit.distributions.noisy_maximum import NoisyMaximum
 from dpaudit.distributions.point_mass import PointMass
+from dpaudit.distributions.poisson import Poisson
 from dpaudit.distributions.polya import Polya
 from dpaudit.distributions.polya_difference import PolyaDifference
 from dpaudit.distributions.product import Product
@@ -31,8 +32,10 @@ from dpaudit.distributions.shifted import Shifted
 from dpaudit.distributions.skellam import Skellam
 from dpaudit.distributions.sparse_vector import AboveThreshold
 from dpaudit.distributions.sparse_vector_values import ValuesAboveThreshold
+from dpaudit.distributions.staircase import Staircase
 from dpaudit.distributions.subsampled import SubsampledGaussianSum
 from dpaudit.distributions.tree_counter import BinaryTree
+from dpaudit.distributions.truncated import Truncated
 from dpaudit.distributions.wrapped import WrappedMod
 
 __all__ = [
@@ -60,6 +63,7 @@ __all__ = [
     "NoisyArgmax",
     "NoisyMaximum",
     "PointMass",
+    "Poisson",
     "Polya",
     "PolyaDifference",
     "Product",
@@ -69,11 +73,13 @@ __all__ = [
     "Shuffle",
     "ShuffledMultiset",
     "Skellam",
+    "Staircase",
     "Student",
     "SubsampledGaussianSum",
     "Sum",
     "SumMod",
     "Support",
+    "Truncated",
     "ValuesAboveThreshold",
     "WrappedMod",
     "distribution_from_json",

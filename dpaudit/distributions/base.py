@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from flint import arb
@@ -206,6 +206,49 @@ class Distribution(ABC):
             f"{self.name} cannot be enumerated. Pass its outcome as given, or use sampling.",
             code="E-ATOMS-MISSING",
         )
+
+    @property
+    def noise_and_offset(self) -> tuple[Distribution, Fraction | NDArray[Any]]:
+        """The distribution of X - offset, and the offset. It is 0 for a distribution that is not a shift."""
+        return self, Fraction(0)
+
+    def entry(self, place: int) -> Distribution:
+        """Return the distribution of one of the independent copies, which are counted in C order."""
+        raise NotTractableError(f"{self.name} has no independent copies.", code="E-COPIES-MISSING")
+
+    def scaled(self, factor: ExactLike) -> Self:
+        """Return this noise with ``factor`` times its scale, around the same centre.
+
+        On the integers, this is the noise of the same family with the scaled parameter.
+
+        Raises
+        ------
+        InvalidParameterError
+            The distribution has no scale.
+        """
+        raise InvalidParameterError(
+            f"only noise with a scale can be scaled, got {type(self).__name__}.", code="E-SCALE-MISSING"
+        )
+
+    def shift_loss(self, distance: Fraction) -> Fraction | arb | None:
+        """Return the largest |log p(x) - log p(x - distance)| over outcomes, the pure epsilon of a shift.
+
+        Parameters
+        ----------
+        distance : Fraction
+            The shift, in units of the outcome.
+
+        Returns
+        -------
+        Fraction, arb or None
+            The loss if it is rational, and a ball that contains it otherwise. ``None`` if it is unbounded, or
+            if this distribution has no closed form for it.
+        """
+        return None if distance else Fraction(0)
+
+    def largest_loss(self, other: Distribution) -> Fraction | arb | None:
+        """Return the largest |log p - log p'| over outcomes, as ``shift_loss`` does, if it is known."""
+        return None
 
     def shift(self, offset: Any) -> Distribution:
         """Return the distribution of X + offset. An array gives independent copies, one for each entry."""

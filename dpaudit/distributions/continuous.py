@@ -58,6 +58,7 @@ class Laplace(_Density):
 
     scale: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("scale",),)
+    scaling: ClassVar[dict[str, int]] = {"scale": 1}
 
     def __init__(self, *, scale: ExactLike) -> None:
         object.__setattr__(self, "scale", positive_parameter(scale, name="scale"))
@@ -98,6 +99,9 @@ class Laplace(_Density):
             return arb.pos_inf()
         return noise.Laplace(self.scale).cumulant(tilt(t))
 
+    def shift_loss(self, distance: Fraction) -> Fraction:
+        return abs(distance) / self.scale
+
     def mean(self) -> float:
         return 0.0
 
@@ -131,6 +135,7 @@ class Gaussian(_Density):
 
     sigma2: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("variance",), ("sigma",))
+    scaling: ClassVar[dict[str, int]] = {"variance": 2}
 
     def __init__(self, *, sigma: ExactLike | None = None, variance: ExactLike | None = None) -> None:
         if sigma is not None and variance is None:
@@ -209,6 +214,7 @@ class Exponential(_Density):
 
     scale: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("scale",),)
+    scaling: ClassVar[dict[str, int]] = {"scale": 1}
 
     def __init__(self, *, scale: ExactLike) -> None:
         object.__setattr__(self, "scale", positive_parameter(scale, name="scale"))
@@ -281,6 +287,7 @@ class Gumbel(_Density):
 
     scale: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("scale",),)
+    scaling: ClassVar[dict[str, int]] = {"scale": 1}
 
     def __init__(self, *, scale: ExactLike) -> None:
         object.__setattr__(self, "scale", positive_parameter(scale, name="scale"))

@@ -96,6 +96,7 @@ class DiscreteGaussian(SymmetricLattice):
 
     sigma2: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("sigma2",),)
+    scaling: ClassVar[dict[str, int]] = {"sigma2": 2}
 
     def __init__(self, *, sigma2: ExactLike) -> None:
         object.__setattr__(self, "sigma2", positive_parameter(sigma2, name="sigma2"))

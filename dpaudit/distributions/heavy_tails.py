@@ -22,7 +22,7 @@ from flint import arb
 from scipy import special
 
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.core.exact import ExactLike, exact
+from dpaudit.core.exact import ExactLike
 from dpaudit.distributions.base import BaseMeasure, LogConcavity, Support, register
 from dpaudit.distributions.scalar import Floats, ScalarDistribution, positive_parameter
 from dpaudit.kernel.ball import ball, precision
@@ -42,10 +42,9 @@ class _Heavy(ScalarDistribution):
     def _sf_ball(self, x: Fraction) -> arb:
         return self._cdf_ball(-x)
 
-    def shift_loss_ball(self, distance: ExactLike) -> arb:
-        """Return an ``arb`` that contains the largest loss of a shift by ``distance``: its pure epsilon."""
+    def shift_loss(self, distance: Fraction) -> arb:
         df = self._degrees
-        e = ball(abs(exact(distance, name="distance")) / self.scale) / ball(df).sqrt()
+        e = ball(abs(distance) / self.scale) / ball(df).sqrt()
         return ball(df + 1) * (e / 2).asinh()
 
     @property
@@ -79,6 +78,7 @@ class Cauchy(_Heavy):
 
     scale: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("scale",),)
+    scaling: ClassVar[dict[str, int]] = {"scale": 1}
 
     def __init__(self, *, scale: ExactLike) -> None:
         object.__setattr__(self, "scale", positive_parameter(scale, name="scale"))
@@ -129,6 +129,7 @@ class Student(_Heavy):
     df: Fraction
     scale: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("df", "scale"),)
+    scaling: ClassVar[dict[str, int]] = {"scale": 1}
 
     def __init__(self, *, df: ExactLike, scale: ExactLike = 1) -> None:
         degrees = positive_parameter(df, name="df")

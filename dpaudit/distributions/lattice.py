@@ -255,6 +255,7 @@ class DiscreteLaplace(LatticeDistribution):
 
     scale: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("scale",),)
+    scaling: ClassVar[dict[str, int]] = {"scale": 1}
 
     def __init__(self, *, scale: ExactLike) -> None:
         object.__setattr__(self, "scale", positive_parameter(scale, name="scale"))
@@ -291,6 +292,9 @@ class DiscreteLaplace(LatticeDistribution):
 
     def _tail_ball(self, k: int) -> arb:
         return ball(-k / self.scale).exp() / (1 + ball(-1 / self.scale).exp())
+
+    def shift_loss(self, distance: Fraction) -> Fraction | None:
+        return abs(distance) / self.scale if distance.denominator == 1 else None
 
     def log_mgf_ball(self, t: Argument) -> arb:
         if reaches(t, 1 / self.scale, both=True):

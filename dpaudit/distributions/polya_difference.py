@@ -60,6 +60,7 @@ class PolyaDifference(SymmetricLattice):
     shape: Fraction
     log_ratio: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("shape", "log_ratio"),)
+    scaling: ClassVar[dict[str, int]] = {"log_ratio": -1}
 
     def __init__(self, *, shape: ExactLike, log_ratio: ExactLike) -> None:
         object.__setattr__(self, "shape", positive_parameter(shape, name="shape"))

@@ -14,7 +14,7 @@ from scipy import special
 
 from dpaudit.distributions.scalar import Floats
 
-__all__ = ["log_binomial_density"]
+__all__ = ["log_binomial_density", "log_poisson_density"]
 
 #: Coefficients of Stirling's series in 1/n, 1/n^3, ... (DLMF 5.11.1).
 _STIRLING = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
@@ -33,6 +33,11 @@ def log_binomial_density(x: Floats, y: Floats, *, mean_x: Floats, mean_y: Floats
     remainder = _stirling_remainder(n) - _stirling_remainder(x) - _stirling_remainder(y)
     deviance = _deviance(x, mean_x, excess) + _deviance(y, mean_y, -excess)
     return remainder - deviance + 0.5 * (np.log(n / x) - np.log(y) - math.log(2 * math.pi))
+
+
+def log_poisson_density(k: Floats, mean: Floats) -> Floats:
+    """Return the log of exp(-mean) mean^k / Gamma(k + 1), for k > 0."""
+    return -_stirling_remainder(k) - _deviance(k, mean, k - mean) - 0.5 * np.log(2 * math.pi * k)
 
 
 def _stirling_remainder(n: Floats) -> Floats:

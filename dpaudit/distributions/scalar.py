@@ -141,6 +141,9 @@ class ScalarDistribution(Distribution):
     #: Sets of constructor keywords, each a complete description. JSON holds exactly one set.
     forms: ClassVar[tuple[tuple[str, ...], ...]]
 
+    #: The parameters that change with the scale of the noise, each with its power of the scale.
+    scaling: ClassVar[dict[str, int]] = {}
+
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
         """Return exact parameters under one of ``forms``, which construct an equal distribution."""
@@ -197,6 +200,13 @@ class ScalarDistribution(Distribution):
     def sf_ball(self, x: Any) -> arb:
         outcome = one_outcome(x)
         return arb(float(x) < 0) if outcome is None else self._sf_ball(outcome)
+
+    def scaled(self, factor: ExactLike) -> Self:
+        if not self.scaling:
+            return super().scaled(factor)
+        number = positive_parameter(factor, name="factor")
+        given = self.parameters()
+        return type(self)(**{key: value * number ** self.scaling.get(key, 0) for key, value in given.items()})
 
     def to_json(self) -> dict[str, Any]:
         return {"law": self.name, **{key: exact_str(value) for key, value in self.parameters().items()}}

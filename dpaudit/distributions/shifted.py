@@ -18,7 +18,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
-from dpaudit.core.exact import decode_value, dyadic, encode_value, exact, exact_str
+from dpaudit.core.exact import ExactLike, decode_value, dyadic, encode_value, exact, exact_str
 from dpaudit.distributions.base import (
     Argument,
     BaseMeasure,
@@ -280,6 +280,33 @@ class Shifted(Distribution):
     def log_mgf_ball(self, t: Argument) -> arb:
         return self.base.log_mgf_ball(t) + tilt(t) * ball(self._scalar())
 
+    @property
+    def noise_and_offset(self) -> tuple[Distribution, Offset]:
+        return self.base, self.offset
+
+    def entry(self, place: int) -> Distribution:
+        if self.base.batch_shape:
+            return super().entry(place)
+        return self.base.shift(dyadic(np.ravel(self.offset)[place]))
+
+    def scaled(self, factor: ExactLike) -> Self:
+        return type(self)(self.base.scaled(factor), self.offset)
+
+    def largest_loss(self, other: Distribution) -> Fraction | arb | None:
+        """Return the sum of the losses of the entries' shifts, against another shift of the same noise."""
+        if not isinstance(other, Shifted) or self.base != other.base or self.base.batch_shape:
+            return None
+        if self.batch_shape != other.batch_shape:
+            return None
+        offsets = (np.asarray(one.offset, dtype=object).ravel().tolist() for one in (self, other))
+        total: Fraction | arb = Fraction(0)
+        for here, there in zip(*offsets, strict=True):
+            loss = self.base.shift_loss(dyadic(here) - dyadic(there))
+            if loss is None:
+                return None
+            total = _sum_of(total, loss)
+        return total
+
     def mean(self) -> float:
         return self.base.mean() + float(self._scalar())
 
@@ -310,6 +337,12 @@ class Shifted(Distribution):
             )
         offset = self.offset
         return ((_outcome(dyadic(value) + offset), p) for value, p in self.base.atoms(tail=tail))
+
+
+def _sum_of(one: Fraction | arb, two: Fraction | arb) -> Fraction | arb:
+    if isinstance(one, Fraction) and isinstance(two, Fraction):
+        return one + two
+    return sum((ball(part) if isinstance(part, Fraction) else part for part in (one, two)), arb(0))
 
 
 def _plain(x: Any) -> Any:

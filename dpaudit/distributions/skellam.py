@@ -116,6 +116,7 @@ class Skellam(SymmetricLattice):
 
     mu: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("variance",),)
+    scaling: ClassVar[dict[str, int]] = {"variance": 2}
 
     def __init__(self, *, variance: ExactLike) -> None:
         object.__setattr__(self, "mu", positive_parameter(variance, name="variance"))

@@ -93,6 +93,9 @@ class WrappedMod(Distribution):
     def batch_shape(self) -> tuple[int, ...]:
         return tuple(self.offset.shape)
 
+    def entry(self, place: int) -> WrappedMod:
+        return WrappedMod(self.base, modulus=self.modulus, offset=int(self.offset.ravel()[place]))
+
     @property
     def support(self) -> Support:
         return Support(lower=Fraction(0), upper=Fraction(self.modulus - 1), integer=True)

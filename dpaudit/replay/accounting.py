@@ -16,21 +16,17 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.certify.measures import Measure
 from dpaudit.certify.sites import Site, allowed_by
 from dpaudit.coins.equal_shifts import by_name, equal_shifts
 from dpaudit.coins.replayer import Replay, SessionPair, SiteLoss
 from dpaudit.core.errors import NotTractableError
-from dpaudit.core.exact import dyadic, exact
+from dpaudit.core.exact import dyadic
 from dpaudit.distributions import (
-    DiscreteLaplace,
     Gaussian,
     Gumbel,
-    Laplace,
     NoisyArgmax,
-    Shifted,
     WrappedMod,
 )
 from dpaudit.distributions.base import Distribution, distribution_from_json
@@ -219,13 +215,14 @@ def worst_loss(distribution: Distribution, other: Distribution) -> Fraction | No
 
     For values modulo m it holds up to the rounding of floats. Return ``None`` if no rule here applies.
 
-    Laplace and discrete Laplace noise of equal scale at two offsets: the l1 distance over the scale, attained
-    in the tail (Dwork and Roth 2014, Theorem 3.6). One integer distribution modulo m at two offsets: the
+    The same noise at two offsets: the sum of the entries' losses, for Laplace noise the l1 distance
+    over the scale (Dwork and Roth 2014, Theorem 3.6). One integer distribution modulo m at two offsets: the
     largest log-ratio over all residues, located in floats and evaluated in balls. Other distributions with
     finitely many atoms: the largest log-ratio, exact if all of them are rational, otherwise from balls.
     """
-    if isinstance(distribution, Shifted) and isinstance(other, Shifted):
-        return _shift_loss(distribution, other)
+    loss = distribution.largest_loss(other)
+    if loss is not None:
+        return loss if isinstance(loss, Fraction) else upper_exact(loss)
     if isinstance(distribution, WrappedMod) and isinstance(other, WrappedMod):
         found = wrapped_loss(distribution, other)
         if found is not None:
@@ -253,20 +250,6 @@ def _finite_loss(distribution_text: str, other_text: str) -> Fraction | None:
     if left.keys() != right.keys() or any(not p > 0 for p in (*left.values(), *right.values())):
         return None
     return max(upper_exact(abs((left[key] / right[key]).log())) for key in left)
-
-
-def _shift_loss(distribution: Shifted, other: Shifted) -> Fraction | None:
-    base = distribution.base
-    if base != other.base or not isinstance(base, Laplace | DiscreteLaplace):
-        return None
-    if distribution.batch_shape != other.batch_shape:
-        return None
-    pairs = zip(_entries(distribution.offset), _entries(other.offset), strict=True)
-    return sum((abs(a - b) for a, b in pairs), Fraction(0)) / exact(base.scale)
-
-
-def _entries(offset: Fraction | NDArray[Any]) -> list[Fraction]:
-    return [offset] if isinstance(offset, Fraction) else [dyadic(entry) for entry in offset.ravel().tolist()]
 
 
 def _key(value: Any) -> Any:

@@ -19,7 +19,7 @@ from dpaudit.coins.transcript import frozen_copy, run_program, same_value
 from dpaudit.core.errors import NotTractableError
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.views import PUBLIC, SERVER
-from dpaudit.distributions import Distribution, Shifted, SumMod
+from dpaudit.distributions import Distribution, SumMod
 
 __all__ = ["Aggregate", "Followed", "Sheet", "Steering", "Survey", "survey"]
 
@@ -67,10 +67,7 @@ class Followed(Coins):
                 code="E-AGGREGATE-KIND",
             )
         sheet = self._sheets[through.modulus]
-        noise = tuple(
-            distribution.base if isinstance(distribution, Shifted) else distribution
-            for distribution in distributions
-        )
+        noise = tuple(distribution.noise_and_offset[0] for distribution in distributions)
         total = sum((_offset(distribution, site) for distribution in distributions), Fraction(0))
         self.aggregates.append(Aggregate(sheet, noise, total))
         return self._steering(len(self.aggregates) - 1, sheet)
@@ -97,7 +94,7 @@ class Followed(Coins):
 
 def _offset(distribution: Distribution, site: str) -> Fraction:
     """Return the encoding in one user's distribution. An array is refused, because it would count as 0."""
-    offset = distribution.offset if isinstance(distribution, Shifted) else Fraction(0)
+    _, offset = distribution.noise_and_offset
     if not isinstance(offset, Fraction):
         raise NotTractableError(
             f"site {site!r}: a user's distribution must be of one number, got {distribution!r}.",

@@ -50,11 +50,7 @@ def far_out(direction: int) -> Choice:
     """
 
     def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
-        noise, offset = (
-            (distribution.base, distribution.offset)
-            if isinstance(distribution, Shifted)
-            else (distribution, 0.0)
-        )
+        noise, offset = distribution.noise_and_offset
         if not isinstance(noise, ScalarDistribution) or noise.event_ndim:
             return None
         value = np.asarray(offset, dtype=float) + direction * FAR * np.sqrt(noise.variance())

@@ -27,15 +27,10 @@ from dpaudit.distributions import (
     Binomial,
     Categorical,
     DiscreteGaussian,
-    DiscreteLaplace,
-    Exponential,
-    Gaussian,
-    Gumbel,
-    Laplace,
     NoisyArgmax,
     PolyaDifference,
     RandomisedResponse,
-    Skellam,
+    ScalarDistribution,
     SubsampledGaussianSum,
 )
 from dpaudit.distributions.base import Distribution
@@ -112,23 +107,28 @@ def _additive(noise: Callable[[Leaf, Distribution], Fraction | None], *, squared
     return rule
 
 
-def _laplace(leaf: Leaf, noise: Distribution) -> Fraction | None:
-    return exact(noise.scale) / leaf.number("scale") if isinstance(noise, Laplace) else None
+def _ratio(family: str, key: str) -> Callable[[Leaf, Distribution], Fraction | None]:
+    """Return the function of a leaf and noise that divides the noise's parameter ``key`` by the leaf's.
 
+    It returns ``None`` for noise of another family.
+    """
 
-def _gaussian(leaf: Leaf, noise: Distribution) -> Fraction | None:
-    return noise.sigma2 / leaf.number("variance") if isinstance(noise, Gaussian) else None
+    def ratio(leaf: Leaf, noise: Distribution) -> Fraction | None:
+        if not isinstance(noise, ScalarDistribution) or noise.name != family:
+            return None
+        return Fraction(noise.parameters()[key]) / leaf.number(key)
+
+    return ratio
 
 
 def _discrete_laplace(leaf: Leaf, noise: Distribution) -> Fraction | None:
     """Return the ratio for shares too: shape 1 is the distribution itself, and more shape is more noise."""
-    if isinstance(noise, DiscreteLaplace):
-        return exact(noise.scale) / leaf.number("scale")
+    ratio = _ratio("discrete-laplace", "scale")(leaf, noise)
     if isinstance(noise, PolyaDifference):
         scale, share = 1 / noise.log_ratio, leaf.number("share") if "share" in leaf.parameters else 1
         if scale == leaf.number("scale"):
             return Fraction(1) if noise.shape >= share else Fraction(0)
-    return None
+    return ratio
 
 
 def _discrete_gaussian(leaf: Leaf, noise: Distribution) -> Fraction | None:
@@ -140,8 +140,8 @@ def _discrete_gaussian(leaf: Leaf, noise: Distribution) -> Fraction | None:
 
 def _integer(leaf: Leaf, noise: Distribution) -> Fraction | None:
     family = leaf.parameters["family"]
-    if family == "skellam" and isinstance(noise, Skellam):
-        return exact(noise.parameters()["variance"]) / leaf.number("variance")
+    if family == "skellam":
+        return _ratio("skellam", "variance")(leaf, noise)
     if family == "binomial" and isinstance(noise, Binomial) and noise.p == leaf.number("probability"):
         return Fraction(noise.trials, int(leaf.parameters["trials"]))
     return _discrete_gaussian(leaf, noise) if family == "discrete-gaussian-sum" else None
@@ -193,18 +193,17 @@ def _part(moved: Fraction, most: Fraction) -> Fraction:
     return min(moved / most, Fraction(1)) if most else Fraction(1)
 
 
-_SCALED: dict[str, type[Distribution]] = {"laplace": Laplace, "gumbel": Gumbel, "exponential": Exponential}
-
-
 def _has_noise(leaf: Leaf, distribution: Distribution | None, name: str) -> bool:
     """Return whether ``distribution`` is the leaf's noise, of scale ``name`` or more."""
     family = leaf.parameters.get("noise", "laplace")
-    if family == "gaussian":
-        return isinstance(distribution, Gaussian) and distribution.sigma2 >= leaf.number("variance")
-    if distribution is None or type(distribution) is not _SCALED[family]:
+    if not isinstance(distribution, ScalarDistribution) or distribution.name != family:
         return False
-    scale: Fraction = distribution.scale  # type: ignore[attr-defined]
-    return scale == leaf.number(name) or (family == "laplace" and scale > leaf.number(name))
+    given = distribution.parameters()
+    if family == "gaussian":
+        return bool(given["variance"] >= leaf.number("variance"))
+    return bool(
+        given["scale"] == leaf.number(name) or (family == "laplace" and given["scale"] > leaf.number(name))
+    )
 
 
 def _fits_range(moved: Sequence[Fraction], kind: str) -> bool:
@@ -331,10 +330,10 @@ def _subsampled(leaf: Leaf, distribution: Distribution, other: Distribution, adj
 
 
 _RULES: dict[str, Callable[[Leaf, Distribution, Distribution, Adjacency], Match]] = {
-    "laplace": _additive(_laplace),
+    "laplace": _additive(_ratio("laplace", "scale")),
     "discrete-laplace": _additive(_discrete_laplace),
     "polya": _additive(_discrete_laplace),
-    "gaussian": _additive(_gaussian, squared=True),
+    "gaussian": _additive(_ratio("gaussian", "variance"), squared=True),
     "gaussian-sum": _additive(_discrete_gaussian, squared=False),
     "integer-noise": _integer_noise,
     "vector-noise": _vector_noise,

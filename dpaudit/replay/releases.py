@@ -25,7 +25,7 @@ from dpaudit.core.claims import ApproxDP, Claim, RenyiDP, ZeroConcentratedDP
 from dpaudit.core.claims.accounting import ConcentratedAccounting, RenyiAccounting
 from dpaudit.core.errors import DpauditError
 from dpaudit.core.evidence import Witness
-from dpaudit.core.exact import dyadic, exact, exact_str
+from dpaudit.core.exact import exact, exact_str
 from dpaudit.core.views import PUBLIC, View
 from dpaudit.distributions import CountVector, Shifted, WrappedMod
 from dpaudit.distributions.base import BaseMeasure, Distribution, distribution_from_json
@@ -225,19 +225,9 @@ def _parts(distribution: Distribution, other: Distribution) -> list[dict[str, An
     if moves is None or not isinstance(distribution, Shifted | WrappedMod) or distribution.base.batch_shape:
         return None
     ranked = sorted((i for i, gap in enumerate(moves) if gap), key=lambda i: -moves[i])[:MAX_PARTS]
-    parts = [_part(_entry(distribution, i), _entry(other, i), i) for i in ranked]
+    parts = [_part(distribution.entry(i), other.entry(i), i) for i in ranked]
     known = [part for part in parts if part is not None]
     return known or None
-
-
-def _entry(distribution: Distribution, place: int) -> Distribution:
-    assert isinstance(distribution, Shifted | WrappedMod)
-    offset = np.broadcast_to(np.asarray(distribution.offset, dtype=object), distribution.batch_shape).ravel()[
-        place
-    ]
-    if isinstance(distribution, WrappedMod):
-        return WrappedMod(distribution.base, modulus=distribution.modulus, offset=int(offset))
-    return distribution.base.shift(offset if isinstance(offset, Fraction) else dyadic(offset))
 
 
 def _part(distribution: Distribution, other: Distribution, coordinate: int | None) -> dict[str, Any] | None:

@@ -21,7 +21,7 @@ from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import exact
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.views import SERVER
-from dpaudit.distributions import DiscreteGaussian, Distribution, Shifted, Skellam, SumMod
+from dpaudit.distributions import DiscreteGaussian, Distribution, Skellam, SumMod
 
 __all__ = ["ShiftedNoise", "shifted_noise"]
 
@@ -83,28 +83,19 @@ def shifted_noise(program: Program, pair: Neighbours, *, seed: int) -> ShiftedNo
         program(coins, data)
         sides.append([distributions for distributions, modulus in coins.sums if modulus == coins.sums[0][1]])
     modulus, shift = next((modulus for _, modulus in coins.sums), 1), 0
-    left, right = (
-        [[_base(distribution) for distribution in distributions] for distributions in side] for side in sides
-    )
+    left, right = ([[share.noise_and_offset[0] for share in shares] for shares in side] for side in sides)
     if left != right:
         return None
     shares: list[Distribution] = []
     for here, there, noise in zip(*sides, left, strict=True):
-        gap = sum(map(_offset, there)) - sum(map(_offset, here))
+        before, after = (sum(int(share.noise_and_offset[1]) for share in side) for side in (here, there))
+        gap = after - before
         shift += gap
         shares += noise if gap else []
     if not shift:
         return None
     words = f"{pair.name}: {len(shares)} shares, shifted by {abs(shift)} in total, modulo {modulus}"
     return ShiftedNoise(shares=tuple(shares), shift=abs(shift), modulus=modulus, words=words)
-
-
-def _base(distribution: Distribution) -> Distribution:
-    return distribution.base if isinstance(distribution, Shifted) else distribution
-
-
-def _offset(distribution: Distribution) -> int:
-    return int(distribution.offset) if isinstance(distribution, Shifted) else 0
 
 
 def _family(shares: Sequence[Distribution]) -> tuple[Any, dict[str, Any]]:

@@ -16,25 +16,18 @@ import fnmatch
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from dpaudit.coins import Coins, Program
 from dpaudit.coins.base import ChannelSession, To
-from dpaudit.core.errors import InvalidParameterError
-from dpaudit.core.exact import ExactLike, exact, positive
+from dpaudit.core.exact import ExactLike, positive
 from dpaudit.core.views import PUBLIC, SERVER, audience
 from dpaudit.distributions import (
-    DiscreteGaussian,
-    DiscreteLaplace,
     Distribution,
-    Gaussian,
-    Laplace,
     PointMass,
     Shifted,
-    Skellam,
 )
 
 __all__ = [
@@ -47,7 +40,6 @@ __all__ = [
     "shared",
     "twice",
     "widened",
-    "with_scale",
     "without",
 ]
 
@@ -166,30 +158,6 @@ def _mutation(make: Callable[[Coins], _Passing]) -> Mutation:
     return mutate
 
 
-def with_scale(distribution: Distribution, factor: Fraction) -> Distribution:
-    """Return ``distribution`` with ``factor`` times its scale, around the same centre.
-
-    Raises ``InvalidParameterError`` for a distribution without a scale.
-    """
-    if isinstance(distribution, Shifted):
-        return with_scale(distribution.base, factor).shift(distribution.offset)
-    if isinstance(distribution, Laplace):
-        return Laplace(scale=distribution.scale * factor)
-    if isinstance(distribution, Gaussian):
-        return Gaussian(variance=distribution.sigma2 * factor**2)
-    if isinstance(distribution, DiscreteLaplace):
-        return DiscreteLaplace(scale=exact(distribution.scale) * factor)
-    if isinstance(distribution, DiscreteGaussian):
-        return DiscreteGaussian(sigma2=exact(distribution.parameters()["sigma2"]) * factor**2)
-    if isinstance(distribution, Skellam):
-        return Skellam(variance=exact(distribution.parameters()["variance"]) * factor**2)
-    raise InvalidParameterError(
-        f"a scaled mutant requires noise with a scale, got {type(distribution).__name__}. Select sites with "
-        "sites=.",
-        code="E-MUTANT-NO-SCALE",
-    )
-
-
 def scaled(factor: ExactLike, *, sites: str = "*") -> Mutation:
     """Multiply the scale of the noise by ``factor``. One half is noise for half the sensitivity."""
     number = positive(factor, name="factor")
@@ -197,14 +165,14 @@ def scaled(factor: ExactLike, *, sites: str = "*") -> Mutation:
     class Scaled(_Passing):
         def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
             return super().observe(
-                with_scale(distribution, number) if self.meant(site) else distribution, site=site, to=to
+                distribution.scaled(number) if self.meant(site) else distribution, site=site, to=to
             )
 
         def aggregate(
             self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
         ) -> Any:
             parts = (
-                [with_scale(distribution, number) for distribution in distributions]
+                [distribution.scaled(number) for distribution in distributions]
                 if self.meant(site)
                 else distributions
             )

@@ -23,10 +23,13 @@ from dpaudit.distributions import (
     Gaussian,
     Gumbel,
     Laplace,
+    Poisson,
     Polya,
     RandomisedResponse,
     Skellam,
+    Staircase,
     Student,
+    Truncated,
 )
 from dpaudit.distributions.scalar import ScalarDistribution
 from dpaudit.kernel.ball import lower_exact, upper_exact
@@ -42,19 +45,28 @@ class Case:
     distribution: ScalarDistribution
     density: Callable[[Fraction], Any]
     points: tuple[Any, ...]
+    corners: tuple[float, ...] = (0.0,)  # where the density is not smooth, for quadrature
 
     @property
     def integer(self) -> bool:
         return self.distribution.support.integer
 
     @property
+    def without_moments(self) -> bool:
+        """Whether mean and variance are not defined, or have no closed form here."""
+        try:
+            self.distribution.variance()
+        except NotTractableError:
+            return True
+        return False
+
+    @property
     def spread(self) -> float:
         """The standard deviation, or the distance between the quartiles if there is none."""
-        try:
-            return math.sqrt(self.distribution.variance())
-        except NotTractableError:
+        if self.without_moments:
             low, high = self.distribution.ppf([0.25, 0.75])
             return float(high - low)
+        return math.sqrt(self.distribution.variance())
 
 
 def real(x: Fraction | int | str) -> Any:
@@ -65,6 +77,27 @@ def real(x: Fraction | int | str) -> Any:
 
 def _laplace(b: str) -> Callable[[Fraction], Any]:
     return lambda x: mp.exp(-abs(real(x)) / real(b)) / (2 * real(b))
+
+
+def _between(density: Callable[[Fraction], Any], cdf: Callable[[Any], Any], low: str, high: str) -> Any:
+    mass = cdf(real(high)) - cdf(real(low))
+    return lambda x: density(x) / mass if Fraction(low) <= x <= Fraction(high) else mp.mpf(0)
+
+
+def _laplace_cdf(b: str) -> Callable[[Any], Any]:
+    return lambda x: (1 + mp.sign(x) * (1 - mp.exp(-abs(x) / real(b)))) / 2
+
+
+def _staircase(epsilon: str, step: str, gamma: str) -> Callable[[Fraction], Any]:
+    # normalised by a sum over the steps
+    b, part = mp.exp(-real(epsilon)), real(gamma)
+    total = mp.nsum(lambda k: b**k * part + b ** (k + 1) * (1 - part), [0, mp.inf])
+
+    def density(x: Fraction) -> Any:
+        whole, rest = divmod(abs(x), Fraction(step))
+        return b ** (whole + (rest >= Fraction(gamma) * Fraction(step))) / (2 * real(step) * total)
+
+    return density
 
 
 def _gaussian(v: str) -> Callable[[Fraction], Any]:
@@ -134,6 +167,10 @@ def _polya(r: str, ratio: Any) -> Callable[[Fraction], Any]:
     return density
 
 
+def _poisson(rate: str) -> Callable[[Fraction], Any]:
+    return lambda k: mp.exp(-real(rate)) * real(rate) ** int(k) / mp.factorial(int(k))
+
+
 def _binomial(n: int, p: str) -> Callable[[Fraction], Any]:
     return lambda k: mp.binomial(n, int(k)) * real(p) ** int(k) * (1 - real(p)) ** (n - int(k))
 
@@ -155,6 +192,30 @@ CASES: tuple[Case, ...] = (
     Case(Cauchy(scale="3/2"), _student("1", "3/2"), (0, -1.5, 0.125, 40, -1e9)),
     Case(Student(df="5/2", scale=2), _student("5/2", "2"), (0, 1.5, -3.25, 500, 1e7)),
     Case(Student(df=30), _student("30", "1"), (0, -0.5, 4.5, 200)),
+    Case(
+        Truncated(Laplace(scale="3/2"), lower=-3, upper=3),
+        _between(_laplace("3/2"), _laplace_cdf("3/2"), "-3", "3"),
+        (-3, -2.5, 0, 1.25, 3),
+    ),
+    Case(
+        Truncated(Laplace(scale=2).shift(Fraction(1, 4)), lower=0, upper="7/2"),
+        _between(
+            lambda x: _laplace("2")(x - Fraction(1, 4)), lambda x: _laplace_cdf("2")(x - 0.25), "0", "7/2"
+        ),
+        (0, 0.125, 0.25, 1.5, 3.5),
+        (0.25,),
+    ),
+    Case(
+        Truncated(Gumbel(scale=2), lower=-1, upper="5/2"),
+        _between(_gumbel("2"), lambda x: mp.exp(-mp.exp(-x / 2)), "-1", "5/2"),
+        (-1, -0.25, 0, 2.5),
+    ),
+    Case(
+        Staircase(epsilon="3/2", sensitivity=2, gamma="1/4"),
+        _staircase("3/2", "2", "1/4"),
+        (0, 0.25, -0.5, 1.75, -2, 2.25, 77),
+        tuple(k + c for k in range(-120, 120, 2) for c in (-0.5, 0, 0.5)),
+    ),
     Case(DiscreteLaplace(scale="3/2"), _discrete_laplace("3/2"), (0, 1, -2, 7, -1000)),
     Case(DiscreteLaplace(scale=20), _discrete_laplace("20"), (0, 1, -25, 13000)),
     Case(DiscreteGaussian(sigma2="1/5"), _discrete_gaussian("1/5"), (0, 1, -3, 16)),
@@ -167,6 +228,9 @@ CASES: tuple[Case, ...] = (
     Case(Polya(shape="1/50", log_ratio="1/2"), _polya("1/50", mp.exp(real("-1/2"))), (0, 1, 6, 1300)),
     Case(Polya(shape=3, ratio="9/10"), _polya("3", real("9/10")), (0, 1, 27, 5000)),
     Case(Polya(shape="401/2", ratio="1/3"), _polya("401/2", real("1/3")), (0, 1, 100, 1200)),
+    Case(Poisson(rate="1/3"), _poisson("1/3"), (0, 1, 40)),
+    Case(Poisson(rate=200), _poisson("200"), (0, 1, 200, 900)),
+    Case(Poisson(rate=5000), _poisson("5000"), (4000, 5001, 6000)),
     Case(Binomial(trials=1, p="1/3"), _binomial(1, "1/3"), (0, 1)),
     Case(Binomial(trials=7, p="0.9"), _binomial(7, "0.9"), (0, 1, 6, 7)),
     Case(Binomial(trials=2000, p="1/40"), _binomial(2000, "1/40"), (0, 1, 50, 400, 2000)),

@@ -25,11 +25,14 @@ from dpaudit.distributions import (
     Laplace,
     LatticeDistribution,
     PointMass,
+    Poisson,
     Polya,
     Product,
     RandomisedResponse,
     Skellam,
+    Staircase,
     Student,
+    Truncated,
 )
 from dpaudit.distributions.exact_sampling import bernoulli_exp, choose, discrete_gaussian, discrete_laplace
 from tests.distributions.catalogue import CASES, Case, name
@@ -77,10 +80,17 @@ def test_samples_fit_their_distribution(case: Case) -> None:
         (Gumbel(scale=1), Gumbel(scale="1.05")),
         (Cauchy(scale=1), Cauchy(scale="1.05")),
         (Student(df=3), Student(df=3, scale="1.05")),
+        (Staircase(epsilon=1), Staircase(epsilon="1.1")),
+        (Staircase(epsilon=1, gamma="1/2"), Staircase(epsilon=1, gamma="11/20")),
+        (
+            Truncated(Laplace(scale=1), lower=-2, upper=2),
+            Truncated(Laplace(scale="1.1"), lower=-2, upper=2),
+        ),
         (DiscreteLaplace(scale=10), DiscreteLaplace(scale="10.5")),
         (DiscreteGaussian(sigma2=25), DiscreteGaussian(sigma2="27.5625")),
         (Skellam(variance=100), Skellam(variance="110.25")),
         (Polya(shape=2, log_ratio="1/10"), Polya(shape=2, log_ratio="2/21")),
+        (Poisson(rate=100), Poisson(rate=105)),
         (Binomial(trials=400, p="1/2"), Binomial(trials=400, p="0.525")),
         (Categorical(weights=[1, 1, 1]), Categorical(weights=[20, 21, 21])),
         (

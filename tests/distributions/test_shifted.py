@@ -24,6 +24,7 @@ from dpaudit.distributions import (
     Product,
     Shifted,
     Skellam,
+    WrappedMod,
     distribution_from_json,
 )
 from tests.errors import raises
@@ -262,3 +263,24 @@ def test_arrays_are_never_turned_into_fractions_for_sampling_and_logp(
         assert np.all(distribution.cdf(x) > 0)
         with pytest.raises(AssertionError, match="exact number"):
             distribution.logp_ball(x)
+
+
+def test_an_entry_is_one_of_the_copies() -> None:
+    """Entries are counted in C order, with their exact offsets. A distribution without copies refuses."""
+    noise = Laplace(scale=2)
+    grid = noise.shift(np.array([[0.5, 1.0], [0.1, -2.0]]))
+    assert [grid.entry(place) for place in range(4)] == [noise.shift(x) for x in (0.5, 1.0, 0.1, -2.0)]
+    assert noise.shift(Fraction(1, 3)).entry(0) == noise.shift(Fraction(1, 3))
+    wrapped = WrappedMod(Skellam(variance=2), modulus=7, offset=np.array([3, 9]))
+    assert wrapped.entry(1) == WrappedMod(Skellam(variance=2), modulus=7, offset=2)
+    for whole in (noise, Product([noise, noise]).shift(np.zeros((3, 2)))):
+        with raises(NotTractableError, code="E-COPIES-MISSING"):
+            whole.entry(0)
+
+
+def test_noise_and_offset_add_up_to_the_distribution() -> None:
+    """A shift is taken apart, and every other distribution, also a residue, is its own noise."""
+    noise = Skellam(variance=2)
+    assert noise.shift(3).noise_and_offset == (noise, 3)
+    for whole in (noise, WrappedMod(noise, modulus=7, offset=2)):
+        assert whole.noise_and_offset == (whole, 0)

@@ -38,7 +38,6 @@ from dpaudit.suite.mutants import (
     scaled,
     shared,
     twice,
-    with_scale,
     without,
 )
 from tests.errors import raises
@@ -148,15 +147,15 @@ def _masses(distribution: Any) -> dict[Any, float]:
 def test_a_scaled_distribution_has_the_scaled_deviation(distribution: Distribution) -> None:
     """Variance by the square of the factor (discrete distributions: up to their lattice), around the same
     centre."""
-    wide = with_scale(distribution.shift(3), Fraction(5))
+    wide = distribution.shift(3).scaled(5)
     assert wide.variance() == pytest.approx(25 * distribution.variance(), rel=0.03)
-    assert with_scale(distribution, Fraction(1)) == distribution
+    assert distribution.scaled(1) == distribution
 
 
 def test_a_distribution_without_a_scale_is_refused_by_name() -> None:
     """Scaling a distribution without a scale is refused."""
-    with raises(InvalidParameterError, code="E-MUTANT-NO-SCALE", match="PointMass"):
-        with_scale(PointMass(value=1), Fraction(2))
+    with raises(InvalidParameterError, code="E-SCALE-MISSING", match="PointMass"):
+        PointMass(value=1).scaled(2)
 
 
 # What counts as caught
@@ -238,7 +237,7 @@ def raising(where: float) -> Mutation:
     def scaled_there(distribution: Distribution) -> Distribution:
         if float(getattr(distribution, "offset", 0)) == where:
             raise ZeroDivisionError("no such factor")
-        return with_scale(distribution, Fraction(1, 2))
+        return distribution.scaled("1/2")
 
     class Failing(_Passing):
         def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:

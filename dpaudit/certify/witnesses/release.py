@@ -208,8 +208,8 @@ def gaussian_square(distribution: Distribution, other: Distribution) -> Fraction
     """Return |D|^2 / variance of the same Gaussian noise at two offsets, or ``None`` for other
     distributions.
     """
-    base = distribution.base if isinstance(distribution, Shifted) else distribution
-    if not isinstance(base, Gaussian) or base != (other.base if isinstance(other, Shifted) else other):
+    base, _ = distribution.noise_and_offset
+    if not isinstance(base, Gaussian) or base != other.noise_and_offset[0]:
         return None
     if distribution.batch_shape != other.batch_shape:
         return None
@@ -262,15 +262,13 @@ def _marginal(distribution: Distribution, coordinate: Any) -> Distribution:
     """
     if coordinate is None:
         return distribution
-    offsets = _offsets(distribution)
-    base = distribution.base if isinstance(distribution, Shifted | WrappedMod) else None
-    known = type(coordinate) is int and 0 <= coordinate < len(offsets)  # "0" would duplicate 0
-    if base is None or base.batch_shape or not known:
-        raise CertificateError("a coordinate must be one of independent copies of a scalar.")
-    offset = offsets[coordinate]
-    if isinstance(distribution, WrappedMod):
-        return WrappedMod(distribution.base, modulus=distribution.modulus, offset=int(offset))
-    return base.shift(offset)
+    known = type(coordinate) is int and 0 <= coordinate < len(_offsets(distribution))  # "0" would duplicate 0
+    try:
+        if known:
+            return distribution.entry(coordinate)
+    except NotTractableError:
+        pass  # it has no copies, or they are no scalars
+    raise CertificateError("a coordinate must be one of independent copies of a scalar.")
 
 
 def _at_points(one: Distribution, two: Distribution, points: Any) -> Pieces:
