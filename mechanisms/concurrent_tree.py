@@ -15,6 +15,7 @@ wordings.
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -127,24 +128,48 @@ def build_tree(
 ) -> Tree:
     """Build the tree of Algorithm 3 with k = ``n_shufflers`` heights; budgets are divided by k.
 
-    Degrees not given are rounded (the paper prints orders of magnitude): d = max(2, round(n^(2/(2k+1)))),
-    d_low = ceil(n / d^k). They are exact at n = m^(2k+1), where d = m^2 and d_low = m. Raises
-    ``InvalidParameterError`` unless d >= 2 and d_low >= 1 with d^k d_low >= n.
+    The paper prints degrees as orders of magnitude, d = Θ(n^(2/(2k+1))) and d_low = Θ(n^(1/(2k+1))). If
+    ``degree`` is not given, each internal node has one of the two integers next to n^(2/(2k+1)), 2 or more:
+    as few heights as possible, the lowest ones, have the larger degree, so that their product and
+    ceil(n^(1/(2k+1))) leaves a node cover n. If ``leaf_degree`` is not given, d_low = ceil(n / (product of
+    degrees)). At n = m^(2k+1) this is exact: d = m^2 and d_low = m. Raises ``InvalidParameterError`` unless
+    d >= 2 and d_low >= 1 with (product of degrees) d_low >= n.
     """
     if horizon < 1 or n_shufflers < 1:
         raise InvalidParameterError(
             f"horizon and n_shufflers must be 1 or more, got {horizon} and {n_shufflers}."
         )
-    d = max(2, round(horizon ** (2 / (2 * n_shufflers + 1)))) if degree is None else degree
-    low = -(-horizon // d**n_shufflers) if leaf_degree is None and d >= 2 else leaf_degree or 0
-    if d < 2 or low < 1 or d**n_shufflers * low < horizon:
+    degrees = _degrees(horizon, n_shufflers) if degree is None else [degree] * n_shufflers
+    nodes = math.prod(degrees)
+    low = -(-horizon // nodes) if leaf_degree is None and min(degrees) >= 2 else leaf_degree or 0
+    if min(degrees) < 2 or low < 1 or nodes * low < horizon:
         raise InvalidParameterError(
-            f"degrees must be 2 or more inside, 1 or more at the leaves, with degree^{n_shufflers} * "
-            "leaf_degree >= "
-            f"{horizon}, got {d} and {low}."
+            "degrees must be 2 or more inside, 1 or more at the leaves, and cover a horizon of "
+            f"{horizon}, got {degrees} and {low}."
         )
-    sizes = tuple(low * d**i for i in range(n_shufflers))
-    return Tree(horizon=horizon, sizes=sizes, length=low * d**n_shufflers, budget_parts=n_shufflers)
+    sizes = tuple(low * math.prod(degrees[:i]) for i in range(n_shufflers))
+    return Tree(horizon=horizon, sizes=sizes, length=low * nodes, budget_parts=n_shufflers)
+
+
+def _degrees(horizon: int, n_shufflers: int) -> list[int]:
+    """Return the degree of each height, the lowest first: as few of the larger one as cover the horizon."""
+    order = 2 * n_shufflers + 1
+    leaves, small = _root_up(horizon, order), max(2, _root_up(horizon**2 + 1, order) - 1)
+    for larger in range(n_shufflers + 1):
+        found = [small + 1] * larger + [small] * (n_shufflers - larger)
+        if math.prod(found) * leaves >= horizon:
+            break
+    return found
+
+
+def _root_up(value: int, order: int) -> int:
+    """Return the smallest integer whose power of ``order`` is ``value`` or more."""
+    root: int = max(1, round(float(value) ** (1 / order)))
+    while root**order < value:
+        root += 1
+    while root > 1 and (root - 1) ** order >= value:
+        root -= 1
+    return root
 
 
 def binary_tree(horizon: int) -> Tree:

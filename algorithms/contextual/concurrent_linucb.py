@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.contextual.environments import Batch, Environment
+from dpaudit.reference.algorithms.contextual.indefinite import clipped_lengths
 from dpaudit.reference.mechanisms.concurrent_tree import Tree
 from dpaudit.reference.mechanisms.prefix_noise import NodeNoise
 from dpaudit.suite.regret import RegretRuns, Seed, checked_grid, root_of
@@ -114,7 +115,7 @@ def choose(policy: ConcurrentPolicy, state: ConcurrentState, features: Floats) -
     """
     mean = np.matmul(features, state.theta_hat[:, :, None])[:, :, 0]
     squared = np.einsum("rkd,rkd->rk", np.matmul(features, state.inverse), features)
-    return np.asarray((mean + policy.radius(state.time) * np.sqrt(np.maximum(squared, 0.0))).argmax(axis=1))
+    return np.asarray((mean + policy.radius(state.time) * clipped_lengths(squared)).argmax(axis=1))
 
 
 def step(

@@ -3,7 +3,7 @@
 Algorithm 4 of Tenenbaum, Kaplan, Mansour and Stemmer (ICML 2023). User t plays the optimistic action of the
 estimates of step t - 1, sees it alone, and sends the statistics of the played action to the open batch of
 every shuffler. Full batches are released as the integer sums of P_Vec, vector and matrix in one release. As
-in ``shuffle_linucb_protocol``, a design matrix that is not positive definite is used unchanged: privacy does
+in ``shuffle_linucb_protocol``, lengths are clipped if a design matrix is not positive definite: privacy does
 not depend on it.
 """
 
@@ -50,8 +50,8 @@ class ConcurrentLinUCB:
     """Algorithm 4 over ``tree`` with one ``release`` per node (``by_height``), for ``dim`` features.
 
     ``ridge`` is λ > 0 and ``radius(t)`` the confidence radius after t rounds. Called with coins and users
-    (``actions_of``), it returns nothing: the adversary sees actions and shufflers'
-    outputs.
+    (``actions_of``), it returns the number of rounds whose design matrix is not positive definite. The
+    adversary sees actions and shufflers' outputs.
 
     Raises ``InvalidParameterError`` for a ridge that is not positive, or no feature; when called, for users
     of another shape, number or out of bounds.
@@ -70,15 +70,18 @@ class ConcurrentLinUCB:
                 f"dim must be 1 or more and ridge greater than 0, got {self.dim} and {self.ridge}."
             )
 
-    def __call__(self, coins: Coins, users: Users) -> None:
+    def __call__(self, coins: Coins, users: Users) -> int:
         people = actions_of(users, dim=self.dim)
         if len(people) != self.tree.horizon:
             raise InvalidParameterError(f"there must be {self.tree.horizon} users, got {len(people)}.")
         server = ContinualServer(self.tree, self.release, read=self.read)
-        known, sent = np.zeros(statistics_size(self.dim)), []
+        known, sent, indefinite = np.zeros(statistics_size(self.dim)), [], 0
         for t, (features, rewards) in enumerate(people, start=1):
-            inverse: Any = np.linalg.inv(noisy_design(known, self.dim, ridge=self.ridge))
+            noisy = noisy_design(known, self.dim, ridge=self.ridge)
+            indefinite += bool(np.linalg.eigvalsh(noisy)[0] <= 0)
+            inverse: Any = np.linalg.inv(noisy)
             arm = optimistic_action(features, known, inverse=inverse, radius=self.radius(t - 1))
             coins.reveal(arm, site="action", to=user(t - 1))
             sent.append(statistics_of(features[arm], rewards[arm]))
             known = server.step(coins, t, np.stack(sent))
+        return indefinite

@@ -9,10 +9,8 @@ The arrays have a replicate axis:
 One policy covers all trust models: the noise selects the model (none, P_Amp, P_Vec, local, tree). Ridge and
 radius may depend on time. B = 1 without noise is LinUCB.
 
-V_m can fail to be positive definite, and the paper does not define this case: its analysis is about the event
-that it never happens. Here the replicate goes on with the estimate of the indefinite matrix and counts the
-batch (``indefinite_batches``): an arm whose squared norm in V_m^-1 is negative gets no bonus. A run with such
-a batch is outside every guarantee, and rows state their number.
+V_m can fail to be positive definite, and the paper does not define this case. Lengths are then clipped
+(``indefinite``), and the batch is counted (``indefinite_batches``). Rows state the number of such runs.
 """
 
 from __future__ import annotations
@@ -28,6 +26,7 @@ from numpy.typing import NDArray
 from dpaudit.reference.algorithms.contextual import checks
 from dpaudit.reference.algorithms.contextual.aggregate_noise import AggregateNoise, NoiseState, NoNoise
 from dpaudit.reference.algorithms.contextual.environments import Batch
+from dpaudit.reference.algorithms.contextual.indefinite import clipped_lengths
 
 __all__ = ["BatchedPolicy", "PolicyState", "choose", "init", "scores", "step"]
 
@@ -105,7 +104,7 @@ def scores(state: PolicyState, features: Floats) -> Floats:
     products = np.matmul(state.inverse, columns)
     products *= columns
     squared = products.sum(axis=1)
-    return np.asarray(mean + state.radius[:, None] * np.sqrt(np.maximum(squared, 0.0)))
+    return np.asarray(mean + state.radius[:, None] * clipped_lengths(squared))
 
 
 def choose(state: PolicyState, features: Floats) -> Ints:

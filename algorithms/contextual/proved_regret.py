@@ -14,7 +14,7 @@ Steps:
   M >= 5.
 * on both events V_m - Σxxᵀ = H_m with λ_min <= H_m <= λ_max, and ‖theta - theta_hat_m‖ in V_m is at most β_m;
 * a round in which ‖φ‖ has not doubled since the last update costs at most 4 β_M ‖φ‖ in the norm of the round
-  before (Lemma A.6 bounds the others), and Σ min(1, ‖φ‖²) <= 2 d log(1 + T/(dλ_min)).
+  before (Claim A.6 bounds the others), and Σ min(1, ‖φ‖²) <= 2 d log(1 + T/(dλ_min)).
 """
 
 from __future__ import annotations

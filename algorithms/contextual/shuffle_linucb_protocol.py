@@ -9,9 +9,9 @@ shows it to that user alone, and sends the ``statistics`` of the played action t
 ``Counter`` returns a noisy sum of all statistics so far: all information that users get about each other goes
 through it.
 
-The paper leaves a noisy design matrix that is not positive definite undefined. Here the length of a feature
-vector is then the root of the absolute value, and the returned count is the number of such batches. Privacy
-does not depend on it: actions depend on noisy sums and the user's own row only.
+The paper leaves a noisy design matrix that is not positive definite undefined. Lengths are then clipped as in
+the simulations (``indefinite``), and the returned count is the number of such batches. Privacy does not
+depend on it: actions depend on noisy sums and the user's own row only.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from dpaudit.coins.base import Coins
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.views import user
+from dpaudit.reference.algorithms.contextual.indefinite import clipped_lengths
 
 __all__ = [
     "BatchedLinUCB",
@@ -100,14 +101,14 @@ def optimistic_actions(features: Floats, known: Floats, *, ridge: float, radius:
     """
     dim = features.shape[2]
     weights = features @ np.linalg.inv(noisy_design(known, dim, ridge=ridge))
-    lengths = np.sqrt(np.abs(np.sum(weights * features, axis=2)))
+    lengths = clipped_lengths(np.sum(weights * features, axis=2))
     return np.asarray(np.argmax(weights @ known[:dim] + radius * lengths, axis=1))
 
 
 def optimistic_action(features: Floats, known: Floats, *, inverse: Floats, radius: float) -> int:
     """Return ``optimistic_actions`` of one user with features (K, d), given V^-1."""
     weights = features @ inverse
-    lengths = np.sqrt(np.abs((weights * features).sum(axis=1)))
+    lengths = clipped_lengths((weights * features).sum(axis=1))
     return int((weights @ known[: features.shape[1]] + radius * lengths).argmax())
 
 

@@ -8,7 +8,7 @@ most d_low - 1 users are blind. The lower bound uses order statistics of simulat
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -98,11 +98,14 @@ def node_proxy(noise: PrefixNoise) -> arb:
 def prefix_proxy(noise: PrefixNoise) -> arb:
     """Return the largest proxy of the noise of a prefix over all times. Proxies of independent nodes add
     up."""
-    proxies = [node.proxy for node in noise.nodes]
+    return _largest_sum(noise.tree, [node.proxy for node in noise.nodes])
+
+
+def _largest_sum(tree: Tree, values: Sequence[arb]) -> arb:
+    """Return the largest sum over the nodes of a prefix, for one value per height."""
     largest = arb(0)
-    for row in _distinct_counts(noise.tree):
-        total = sum((count * proxy for count, proxy in zip(row, proxies, strict=True)), arb(0))
-        largest = largest.max(total)
+    for row in _distinct_counts(tree):
+        largest = largest.max(sum((count * value for count, value in zip(row, values, strict=True)), arb(0)))
     return largest
 
 
@@ -123,9 +126,16 @@ def _distinct_counts(tree: Tree) -> tuple[tuple[int, ...], ...]:
 
 def radius(noise: PrefixNoise, beta: Fraction) -> arb:
     """Return a bound that no error exceeds at any time, except with probability ``beta``, for every input
-    in [-1, 1]^n."""
-    n = noise.tree.horizon
-    spread: arb = (2 * prefix_proxy(noise) * ln(2 * n / beta)).sqrt()
+    in [-1, 1]^n.
+
+    The noise uses its sub-Gaussian proxy v: sqrt(2 v L) with L = log(2n/β). If it is a sum of coins, it may
+    use Bernstein's inequality instead, with the variance v and the range 1: L/3 + sqrt(L²/9 + 2 v L).
+    """
+    level = ln(2 * noise.tree.horizon / beta)
+    spread: arb = (2 * prefix_proxy(noise) * level).sqrt()
+    if isinstance(noise, ConcurrentSum):
+        variance = _largest_sum(noise.tree, [ball(node.variance) for node in noise.mechanisms])
+        spread = spread.min(level / 3 + (level**2 / 9 + 2 * variance * level).sqrt())
     return spread + ball(noise.tree.sizes[0] - 1)
 
 

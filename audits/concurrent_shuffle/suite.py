@@ -11,6 +11,7 @@ from audits.concurrent_shuffle.rows import (
     lower_bound,
     lower_bound_induction,
     lower_bound_lemmas,
+    lower_bound_prefixes,
     mutants,
     privacy,
     protocols,
@@ -36,6 +37,8 @@ suite = Suite(
 suite.include(trees.rows)
 suite.include(privacy.rows, proved.rows, protocols.rows)
 suite.include(variances.rows, errors.rows, binary_sums.rows, vector_sums.rows)
-suite.include(lower_bound.rows, lower_bound_induction.rows, lower_bound_lemmas.rows)
+suite.include(
+    lower_bound.rows, lower_bound_induction.rows, lower_bound_prefixes.rows, lower_bound_lemmas.rows
+)
 suite.include(regret.rows, regret_exponents.rows)
 suite.include(mutants.rows)

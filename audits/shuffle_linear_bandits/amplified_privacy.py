@@ -26,13 +26,16 @@ from dpaudit.certify.build import (
 )
 from dpaudit.certify.shuffled_noise import good_split
 from dpaudit.certify.witnesses.inputs import written_inputs
+from dpaudit.certify.witnesses.release import release_bound
 from dpaudit.certify.witnesses.whole_release import whole_release_witness
 from dpaudit.core.claims import ApproxDP, PrivacyClaim
+from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import Witness
+from dpaudit.core.exact import exact_str
 from dpaudit.core.exact_functions import ln
 from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, View
-from dpaudit.distributions import Gaussian
-from dpaudit.kernel.ball import arb, ball, lower_exact
+from dpaudit.distributions import Gaussian, NoisyMaximum
+from dpaudit.kernel.ball import arb, ball, lower_exact, precision
 from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.reference.mechanisms.gaussian_randomiser import (
     Symmetrize,
@@ -51,6 +54,7 @@ __all__ = [
     "condition_bound",
     "epsilon_needed",
     "gaussian_witness",
+    "largest_message_witness",
     "message_witness",
     "returning_proof",
     "rounded_down",
@@ -117,6 +121,41 @@ def sum_witness(claim: PrivacyClaim, *, variance: Fraction, users: int, batches:
     """
     words = f"{batches} batches of {users} users, one user in all of them, all others φ = 0; the lists' sums"
     return gaussian_witness(claim, variance=variance, users=users, batches=batches, words=words)
+
+
+def largest_message_witness(claim: ApproxDP, *, variance: Fraction, users: int, steps: int = 400) -> Witness:
+    """Return a witness from the event that the first entry of some vector of a shuffled list is above t.
+
+    One user has φ = (1, 0) or (-1, 0) and reward 1, and the others have φ = (-1, 0) and reward 1. The list's
+    largest first entry is post-processing of the list of vectors, with ``variance`` in each entry, and its
+    distribution function is a product. t is the best of ``steps`` thresholds.
+    """
+    noise = Gaussian(variance=variance)
+    lists = [NoisyMaximum([own, *[-1] * (users - 1)], noise) for own in (1, -1)]
+    thresholds = np.linspace(-1, 1 + 4 * math.sqrt(variance), steps)
+    gains = lists[0].sf(thresholds) - math.exp(float(claim.epsilon)) * lists[1].sf(thresholds)
+    cut = Fraction(float(thresholds[gains.argmax()])).limit_denominator(10**6)
+    site = {"site": "largest first entry", "to": [SHUFFLER_OUTPUT.name]}
+    body: dict[str, Any] = {
+        "view": claim.view.to_json(),
+        "inputs": written_inputs(*({"features": [own, 0.0], "reward": 1.0} for own in (1.0, -1.0))),
+        "site": {**site, "law": lists[0].to_json(), "law_neighbour": lists[1].to_json()},
+        "parts": [{"coordinate": None, "points": None, "cuts": [exact_str(cut)]}],
+        "order": None,
+    }
+    with precision(128):
+        bound = release_bound(body, claim, claim.view)
+    if bound is None:
+        raise CertificateError("an event of a continuous release must have a finite delta.")
+    return Witness(
+        quantity=claim.quantity,
+        bound=bound,
+        form="release",
+        body=body,
+        origin="enumerated",
+        description=f"some of {users} shuffled vectors has its first entry above {float(cut):.3g}; one user "
+        "has φ = (1, 0) or (-1, 0), the others (-1, 0), rewards 1",
+    )
 
 
 def message_witness(claim: PrivacyClaim, *, variance: Fraction) -> Witness:

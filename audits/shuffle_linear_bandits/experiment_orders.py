@@ -98,15 +98,15 @@ def compared(
         tie = ", a tie" if abs(mean) < level * error else ""
         differences.append(f"{_named(low)} - {_named(high)}: {mean:.4f} ± {error:.4f} per round{tie}")
     outside = {_named(c): int((curves[c].indefinite_batches > 0).sum()) for pair in pairs for c in pair}
-    counted = ", ".join(f"{name}: {count} runs" for name, count in outside.items() if count)
+    size = len(next(iter(curves.values())).pseudo.final)
+    counted = ", ".join(f"{count} of {size} runs of {name}" for name, count in outside.items() if count)
     return Measured(
         low=max(low for low, _ in bounds),
         high=max(high for _, high in bounds),
         exact=False,
-        samples=len(next(iter(curves.values())).pseudo.final),
+        samples=size,
         method="paired differences on common instances; t-intervals, approximate",
-        scope="; ".join(differences),
-        notes=[f"not positive definite at some update: {counted}"] if counted else [],
+        scope="; ".join(differences) + (f"; V_m not positive definite in {counted}" if counted else ""),
     )
 
 

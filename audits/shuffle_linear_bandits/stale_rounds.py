@@ -1,4 +1,4 @@
-"""Count the rounds of Lemma A.6, whose norm has more than doubled since the last update, on any sequence.
+"""Count the rounds of Claim A.6, whose norm has more than doubled since the last update, on any sequence.
 
 A round is counted if ``‖φ‖²`` in V̂_{m_t}^-1 is above 4 times its value in V̂_{t-1}^-1. For a rational
 sequence this is decided exactly (``exact_stale``). In floats (``stale_at_most``) a round within one part in

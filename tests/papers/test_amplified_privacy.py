@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from audits.shuffle_linear_bandits import amplified_privacy as amplified
 from audits.shuffle_linear_bandits.rows.central_tree import node_counts
@@ -156,3 +157,27 @@ def test_hockey_stick_by_events() -> None:
     events = [[i for i in range(3) if mask >> i & 1] for mask in range(8)]
     best = max(sum(p[i] - Fraction(3, 2) * q[i] for i in event) for event in events)
     assert hockey_stick(p, q, Fraction(3, 2)) == best
+
+
+@pytest.mark.parametrize(("users", "variance", "epsilon"), [(20, "3107/10000", "1"), (5, "1", "1/2")])
+def test_the_largest_message_is_evaluated_by_its_closed_form(users: int, variance: str, epsilon: str) -> None:
+    """1 - Φ(t)^(B-1) Φ(t - 2/σ) minus e^ε (1 - Φ(t)^B), largest over t, t in σ above the others' mean."""
+    witness = amplified.largest_message_witness(claim_at(epsilon), variance=Fraction(variance), users=users)
+    t, shift = np.linspace(-2, 8, 20_001), 2 / math.sqrt(Fraction(variance))
+    below = stats.norm.cdf(t)
+    here, there = 1 - below ** (users - 1) * stats.norm.cdf(t - shift), 1 - below**users
+    exact = (here - math.exp(Fraction(epsilon)) * there).max()
+    assert witness.bound is not None
+    assert exact - 1e-3 < float(witness.bound) <= exact + 1e-9
+    assert recompute(witness, claim_at(epsilon)) == pytest.approx(float(witness.bound), rel=1e-12)
+
+
+def test_the_largest_message_does_not_refute_what_is_certified() -> None:
+    """At noise that a certificate covers, the event's bound is below the certificate's."""
+    claim = claim_at("1/4")
+    proof = amplified.batch_proof(variance=Fraction(9), users=20, spare=1e-3, epsilon=Fraction(1, 4))
+    witness = amplified.largest_message_witness(claim, variance=Fraction(9), users=20)
+    certified = proof.certify(claim).bound
+    assert witness.bound is not None
+    assert certified is not None
+    assert witness.bound <= certified

@@ -37,8 +37,15 @@ from audits.concurrent_shuffle.hard_inputs import (
     variance_ratio,
 )
 from audits.concurrent_shuffle.interval_escape import Sum, escape, holds_on
-from audits.concurrent_shuffle.rows import lower_bound, lower_bound_induction, lower_bound_lemmas
+from audits.concurrent_shuffle.rows import (
+    lower_bound,
+    lower_bound_induction,
+    lower_bound_lemmas,
+    lower_bound_prefixes,
+)
 from audits.concurrent_shuffle.rows.lower_bound_induction import same_blocks, smallest_chance
+from audits.concurrent_shuffle.rows.lower_bound_lemmas import _marks
+from audits.concurrent_shuffle.rows.lower_bound_prefixes import alarm
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.row_verdicts import judge_row
 from dpaudit.core.suite import Run
@@ -48,7 +55,7 @@ from dpaudit.kernel.t1.divergence import lattice_delta
 from dpaudit.kernel.t2 import special_distributions
 
 ONE = Fraction(1)
-GROUPS = (lower_bound.rows, lower_bound_induction.rows, lower_bound_lemmas.rows)
+GROUPS = (lower_bound.rows, lower_bound_induction.rows, lower_bound_lemmas.rows, lower_bound_prefixes.rows)
 ROWS = {row.id: row for group in GROUPS for row in group.rows}
 
 
@@ -302,3 +309,25 @@ def test_too_large_a_constant_fails():
     exact = 2 * stats.binom(160000, 0.5).sf(80000 + length / 2 - 1)
     assert upper(chance) < float(high)
     assert exact < float(beta)
+
+
+# Privacy given a prefix
+
+
+def test_the_alarm_is_private_as_a_whole_and_shows_all_after_its_prefix():
+    """δ of the whole is the probability of "!", at any ε; δ of the continuation is 1."""
+    whole, given = alarm(Fraction(1, 100))
+    for ratio in (Fraction(11, 10), Fraction(50)):
+        assert divergence(whole[0, 0], whole[0, 1], ratio) == Fraction(1, 100)
+        assert divergence(given["!"][0, 0], given["!"][0, 1], ratio) == 1
+        assert divergence(given["."][0, 0], given["."][0, 1], ratio) == 0
+    assert sum(whole[1, 0].values()) == 1
+
+
+def test_marked_bits_are_fewer_than_printed():
+    """n = 10⁶: enumerate the member's single bits, and compare with the row's formula."""
+    n, k = 10**6, 1
+    big = big_batch(n, k, ONE)
+    found = max(len(marked_bits(HardInputs(horizon=n, copies=copies), distance=big)) for copies in (23, 24))
+    assert found == _marks(k, 6, ONE)[1]
+    assert found >= n / (upper(big) + upper(repeat_len(n, k, ONE)) + 2) - 1

@@ -17,6 +17,7 @@ from audits.concurrent_shuffle.labelled_messages import labelled_distance, order
 from audits.concurrent_shuffle.node_privacy import any_nodes, claim_of, fair_nodes, fair_witness, nodes_proof
 from audits.concurrent_shuffle.prefix_errors import error_split
 from audits.concurrent_shuffle.sequential_batches import in_turn, overlapping
+from dpaudit.kernel.ball import lower
 from dpaudit.reference.mechanisms.binary_sum import binary_sum_mechanism
 from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
 from dpaudit.reference.mechanisms.concurrent_tree import binary_tree, build_tree
@@ -162,3 +163,20 @@ def test_laplace_nodes_have_the_variance_of_the_central_tree():
     assert noise.noise_variance().tolist() == [8, 8, 16, 16]
     drawn = noise.noise(np.random.default_rng(0), runs=100_000)
     assert drawn.var(axis=0) == pytest.approx(noise.noise_variance(), rel=0.05)
+
+
+def test_bernsteins_radius_bounds_the_exact_tails_of_rare_coins():
+    """Large sparse batches: the radius is below the sub-Gaussian one, and above the exact quantile."""
+    setting = Setting(epsilon=Fraction(99, 100), delta=Fraction(1, 1000), beta=Fraction(1, 10), levels=16)
+    noise = setting.noise
+    largest = max(noise.mechanisms, key=lambda node: node.n_users)
+    assert largest.p < Fraction(1, 10)
+    one = binary_sum_mechanism(largest.n_users, largest.epsilon, largest.delta)
+    level = math.log(2 / 1e-3)
+    variance = float(one.variance)
+    reach = level / 3 + math.sqrt(level**2 / 9 + 2 * variance * level)
+    coins = stats.binom(one.noise.trials, float(one.p))
+    mean = one.noise.trials * float(one.p)
+    assert coins.cdf(mean - reach) + coins.sf(mean + reach - 1) <= 1e-3
+    gaussian = math.sqrt(2 * lower(prefix_proxy(noise)) * math.log(2 * 2**16 / 0.1))
+    assert lower(radius(noise, setting.beta)) < gaussian

@@ -147,3 +147,21 @@ def test_impossible_trees_and_times_are_refused(build):
     """Errors say what is wrong and what to do."""
     with pytest.raises(InvalidParameterError, match="must"):
         build()
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "low", "degrees", "padding"),
+    [
+        (2**20, 15, 2, {2, 3}, 1.07),
+        (2**30, 22, 2, {2, 3}, 1.02),
+        (10**6, 2, 16, {251}, 1.01),
+        (512, 1, 8, {64}, 1),
+    ],
+)
+def test_degrees_off_the_exact_horizons_waste_little(n, k, low, degrees, padding):
+    """Both degrees are next to n^(2/(2k+1)), the leaf degree is next to n^(1/(2k+1)), and n is covered."""
+    tree = build_tree(horizon=n, n_shufflers=k)
+    assert tree.sizes[0] == low
+    assert set(tree.ratios) == degrees
+    assert all(abs(d - max(2, n ** (2 / (2 * k + 1)))) < 1 for d in degrees)
+    assert 1 <= tree.padding <= padding

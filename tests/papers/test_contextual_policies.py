@@ -31,7 +31,9 @@ from dpaudit.reference.algorithms.contextual.environments import (
     coded_arms,
     sphere_arms,
 )
-from dpaudit.reference.algorithms.contextual.linear_policy import BatchedPolicy, PolicyState
+from dpaudit.reference.algorithms.contextual.indefinite import clipped_lengths
+from dpaudit.reference.algorithms.contextual.linear_policy import BatchedPolicy, PolicyState, choose, init
+from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import optimistic_action
 from dpaudit.reference.algorithms.contextual.simulated_regret import simulate_batched, simulate_linucb
 from dpaudit.suite.regret import RegretRuns
 from tests.rates import FALSE_FAILURE_RATE
@@ -312,3 +314,14 @@ def test_steps_leave_the_state_as_it_was() -> None:
     assert not first.noise.vec.any()
     assert first.noise.nodes is not None
     assert not first.noise.nodes[0].any()
+
+
+def test_an_indefinite_matrix_gives_no_bonus_in_simulations_and_programs_alike() -> None:
+    """V = diag(1, -1): the second arm's squared length is -1, which both clip to 0, so the first arm wins."""
+    features = np.array([[1.0, 0.0], [0.0, 1.0]])
+    inverse = np.diag([1.0, -1.0])
+    assert clipped_lengths(np.array([4.0, -4.0])).tolist() == [2.0, 0.0]
+    known = np.zeros(5)
+    assert optimistic_action(features[::-1], known, inverse=inverse, radius=1.0) == 1
+    state = init(BatchedPolicy(batch_size=1, ridge=lambda t: 1.0, radius=lambda t: 1.0), 1, 2)
+    assert choose(state._replace(inverse=inverse[None]), features[None, ::-1]).tolist() == [1]

@@ -250,7 +250,7 @@ def test_stale_rounds_are_those_of_fresh_inverses(kind: str) -> None:
 
 
 def test_stale_rounds_pass_a_fourth_of_the_bound() -> None:
-    """Negative control: Lemma A.6 with a fourth of its bound is false on a sequence of repeats."""
+    """Negative control: Claim A.6 with a fourth of its bound is false on a sequence of repeats."""
     features = adversarial("repeats", horizon=120, batch_size=40, dim=3)
     found = exact_stale(features, batch_size=40, min_eig=Fraction(7))
     bound = 3 * 40 * math.log(1 + 120 / 21) / (2 * math.log(2))

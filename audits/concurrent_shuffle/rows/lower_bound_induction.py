@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from audits.concurrent_shuffle.hard_inputs import HardInputs, big_batch, largest_delta, repeat_len
+from audits.concurrent_shuffle.hard_inputs import (
+    HardInputs,
+    bernoulli_std,
+    big_batch,
+    largest_delta,
+    repeat_len,
+)
+from dpaudit.core.exact_functions import ln
 from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import arb, ball, lower
 from dpaudit.reference.algorithms.contextual.exponents import Monomial, monomial
@@ -69,6 +76,9 @@ def tight(k: int) -> dict[str, Sides]:
 
     Note: this is about n only, up to polylogarithms, not about ε, δ or k; measured constants differ by
     factors of 20 and more (TKMS23-T4.1, T4.1/small)
+
+    Note: the text after the theorem says "tight for any k". At a given n Theorem 4.1 covers only k below
+    log2(n)/17.2: TKMS23-TIGHT/range
     """
     degree = monomial("n") ** Fraction(2, 2 * k + 1)
     upper_side = {
@@ -80,6 +90,30 @@ def tight(k: int) -> dict[str, Sides]:
         f"{name}: exponent of n, distance": (abs(e - below), Fraction(0)) for name, e in upper_side.items()
     }
     return found | {"distance from 1/(2k + 1)": (abs(below - Fraction(1, 2 * k + 1)), Fraction(0))}
+
+
+@inequality(
+    rows,
+    "TKMS23-TIGHT/range",
+    "Theorem 4.1, 'large enough n', against 'tight for any k'",
+    role="sharper",
+    kind="lower-bound",
+    over=over(k=(1, 2, 3, 5, 10, 50, 1000), epsilon="1/1000000 1/10 1/2 1 2"),
+)
+def covered_shufflers(k: int, epsilon: Fraction) -> Sides:
+    """Theorem 4.1 says nothing for k >= log2(n)/17.2 shufflers: its hypothesis n c_ε²/Big > 200² needs log2 n
+    > 17.2 k for every ε, and log2 n > 18.5 k from ε = 1 on
+
+    The hypothesis is n > 200^{2k+1}/c_ε^{2k}. Compare log2 of the right side with multiples of k.
+
+    Proof: c_ε <= 1/2, so log2 n > log2 200 + 2k log2 400 > 17.28 k. At ε >= 1, c_ε <= 0.3241, so that 2
+    log2(200/c_ε) > 18.53
+
+    Note: so at n = 2^40 it covers no more than one shuffler, and it never covers the log n shufflers of
+    Algorithm 2. Upper and lower bound agree in the power of n at each fixed k, as n grows
+    """
+    least = (200 / bernoulli_std(epsilon)).log() * 2 * k / ln(2) + ln(200) / ln(2)
+    return Fraction(185 if epsilon >= 1 else 172, 10) * k, least
 
 
 # The base case
@@ -148,6 +182,9 @@ def chain(k: int, log2_n: int, epsilon: Fraction, beta: Fraction, share: Fractio
 
     P(n, k) = (β₀/2)(1 - 2nδk/min(ε, 1)), δ = share min(ε, 1)/(40 n (k + 1)). Big is rounded down when it
     counts users. The part of Lemma B.6 is β₀/2 times the probability of E′.
+
+    Note: this is the algebra of the probabilities. That the induction hypothesis applies given a prefix is
+    another step, and false: TKMS23-LBP/given-prefix
 
     Note: Big is a real number: with whole users rep(⌊Big⌋, k - 1) may be below 100 if rep(n, k) is just
     above

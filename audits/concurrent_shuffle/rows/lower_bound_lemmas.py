@@ -7,6 +7,7 @@ exact hockey-stick divergences at rational e^ε.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import lru_cache
@@ -27,11 +28,11 @@ from audits.concurrent_shuffle.exact_tables import (
     small_transcripts,
     sum_table,
 )
-from audits.concurrent_shuffle.hard_inputs import HardInputs, marked_bits
+from audits.concurrent_shuffle.hard_inputs import HardInputs, big_batch, marked_bits, repeat_len
 from audits.concurrent_shuffle.interval_escape import Sum, holds_on
 from dpaudit.core.exact_functions import ln
 from dpaudit.core.suite import Group
-from dpaudit.kernel.ball import arb, ball
+from dpaudit.kernel.ball import arb, ball, lower, upper
 from dpaudit.suite import Sides, full, inequality, over
 
 __all__ = ["rows"]
@@ -237,7 +238,7 @@ def beside_data(kind: str, ratio: Fraction) -> Sides:
 @inequality(
     rows,
     "TKMS23-LB.5/chosen",
-    "Lemma B.5, I chosen from the output",
+    "Lemma B.5, with I chosen from the output",
     role="what-if",
     over=over(ratio="2"),
     measure="left - right",
@@ -282,14 +283,13 @@ def _overlapping(sizes: tuple[int, int], n: int) -> NextBatch:
 
 
 @lru_cache(maxsize=4)
-def _toy(kind: str) -> tuple[HardInputs, int, Joint]:
-    """Return a hard input, the number of its marked bits, and the joint distribution of these and the
-    transcript."""
+def _toy(kind: str) -> tuple[int, Joint]:
+    """Return the number of marked bits, and the joint distribution of these and the transcript."""
     n, copies, distance = (16, 3, 2) if kind == "long runs" else (8, 1, 4 if kind == "two shufflers" else 2)
     member = HardInputs(horizon=n, copies=copies, prefix_len=int(kind == "long runs"), prefix_bit=1)
     batches = _overlapping((2, 4), n) if kind == "two shufflers" else _in_turn((2, 3), 2, n)
     marked = marked_bits(member, distance=distance)
-    return member, len(marked), small_transcripts(member, marked, batches)
+    return len(marked), small_transcripts(member, marked, batches)
 
 
 @inequality(
@@ -302,18 +302,15 @@ def _toy(kind: str) -> tuple[HardInputs, int, Joint]:
 )
 def given_a_transcript(kind: str, ratio: Fraction) -> dict[str, Sides]:
     """Given a transcript t′ of M′ with small batches the marked bits are (a) independent and, in E′, (b) of
-    variance c_ε² or more each; m >= n/(Big + rep + 1)
+    variance c_ε² or more each
 
     Compute the exact joint distribution of marked bits and t′ = (outputs, all other bits) on hard inputs of
     8 users (16 in the full profile). The algorithms are shuffled bits in batches of 2 whose noise depends
     on the output before, and two overlapping shufflers.
 
     Note: δ of these examples is above the lemma's limit, which (a) and (b) do not use
-
-    Note: single bits are rep + 1 apart, so there are slightly fewer marked bits, which are Big or more
-    apart, than n/Big - 1
     """
-    member, marked, joint = _toy(kind)
+    _, joint = _toy(kind)
     spread = (ratio / (ratio**2 + 1)) ** 2
     least = Fraction(1, 4)
     for weights in joint.values():
@@ -321,10 +318,63 @@ def given_a_transcript(kind: str, ratio: Fraction) -> dict[str, Sides]:
         inside = all(max(pair) <= ratio**2 * min(pair) for pair in pairs)
         if inside:
             least = min(least, *(Fraction(one * zero, (one + zero) ** 2) for one, zero in pairs))
-    distance = 4 if kind == "two shufflers" else 2
-    apart = distance + member.copies + 1
     return {
         "(a) dependence of the marked bits given t′": (dependence(joint), Fraction(0)),
         "(b) c_ε² <= their variance given t′ in E′": (spread, least),
-        "n/(Big + rep + 1) - 1 <= m": (Fraction(member.horizon, apart) - 1, Fraction(marked)),
     }
+
+
+MANY = over(k=(1, 2), log10_n=(8, 14, full(10, 18)), epsilon="1/2 1")
+
+
+def _marks(k: int, log10_n: int, epsilon: Fraction) -> tuple[int, int, arb]:
+    """Return n, the most marked bits that are Big or more apart, over both roundings of rep, and Big."""
+    n = 10**log10_n
+    big, rep = big_batch(n, k, epsilon), lower(repeat_len(n, k, epsilon))
+    apart = math.ceil(upper(big))
+    periods = [max(1, copies) + 1 for copies in (math.floor(rep), math.ceil(rep))]
+    return n, max((n - 1) // (-(-apart // period) * period) + 1 for period in periods), big
+
+
+@inequality(
+    rows,
+    "TKMS23-LB.6/count",
+    "Appendix B, before the proof of Theorem 4.1: the number of bits in Bits_{n,k}",
+    role="step",
+    over=MANY,
+    expect="refuted",
+)
+def printed_count(k: int, log10_n: int, epsilon: Fraction) -> Sides:
+    """The number m of single bits that are Big apart, no two in a batch of at most Big users, is at least
+    n/Big - 1
+
+    Single bits are rep + 1 users apart, so marked bits are apart by a multiple of rep + 1 that is Big or
+    more. The count is for the member without a prefix, which has the most, and for the better of both
+    roundings of rep.
+
+    Note: at n = 10⁸, k = 1, ε = 1 there are rep = 109 copies and Big = 218.97: marked bits are 220 apart and
+    m = 454546, but n/Big - 1 is more than 456679. The loss is a factor 1 + (rep + 1)/Big at most, and the
+    proof goes through with it: TKMS23-LB.6/repaired
+    """
+    n, marked, big = _marks(k, log10_n, epsilon)
+    return n / big - 1, ball(marked)
+
+
+@inequality(
+    rows,
+    "TKMS23-LB.6/repaired",
+    "Appendix B, the number of bits in Bits_{n,k}, with the distance of single bits",
+    role="repaired",
+    repairs="TKMS23-LB.6/count",
+    over=MANY,
+)
+def repaired_count(k: int, log10_n: int, epsilon: Fraction) -> Sides:
+    """There are m >= n/(Big + rep + 2) - 1 single bits that are Big or more apart
+
+    Count them as in TKMS23-LB.6/count, with rep rounded to the next integer.
+
+    Proof: the next multiple of rep + 1 above Big is below Big + rep + 1, and rounding rep adds at most 1. The
+    first single bit comes after at most rep users
+    """
+    n, marked, big = _marks(k, log10_n, epsilon)
+    return n / (big + repeat_len(n, k, epsilon) + 2) - 1, ball(marked)

@@ -258,8 +258,8 @@ _questions()
     over=over(k=(1, 2, 4, 16, 64, 1024), epsilon="1/10 1/2 1", delta="1/1000 1/1000000 1/1000000000000"),
 )
 def advanced(k: int, epsilon: Fraction, delta: Fraction) -> Sides:
-    """Advanced instead of simple composition saves a factor k in the variance (sqrt(k) in the error), up to
-    logarithms of 1/δ: k V' <= 12 log(1/δ) V
+    """Advanced instead of simple composition saves a factor k in the variance, up to 12 log(1/δ): k V' <= 12
+    log(1/δ) V for the quoted formula with its O(.) read as 1, at k = 1 to 1024
 
     Simple: V = log(k/δ) k²/ε² with budgets (ε/k, δ/k). Advanced: V' = log(2k/δ)/ε₀² with (ε₀, δ/(2k)), and
     ε₀ is the largest with kε₀² + 2ε₀ sqrt(k log(2/δ)) <= ε, the quoted formula with constant 1 and δ' =

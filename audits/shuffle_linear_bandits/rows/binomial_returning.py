@@ -108,12 +108,15 @@ def returning_cost(run: Run, M: int, B: int, epsilon: Fraction, delta: Fraction)
 def substituted(d: int, M: int, B: int, epsilon: Fraction, delta: Fraction, reading: LogReading) -> Sides:
     """C.1's b at (ε_m, δ_m) = (ε/(2 sqrt(2M log(2/δ))), δ/(2M)) is at most E.5's b
 
+    Theorem C.1 prints 24·10⁴ g² log(4(d²+1)/δ)²/(ε² B), Theorem E.5 10⁷ log(2/δ) g² T log(8T(d²+1)/(Bδ))²/(ε²
+    B²).
+
     Proof: 24·10⁴ · 8 = 192·10⁴ <= 10⁷, and log(4(d²+1)·2M/δ) = log(8T(d²+1)/(Bδ)). The ratio is 0.192, or
     less with the other reading: the theorem has more noise than the substitution requires, which is
     allowed.
 
-    Note: the substitution rests on E.2, quoted for ε' in (0, 1) only, while E.5 claims ε up to 15: its
-    source covers the step only for ε < 1; the claim itself holds on the grid of CZ22-T4.2ii
+    Note: the substitution rests on E.2, quoted for ε' in (0, 1) only, while E.5 claims ε up to 15:
+    CZ22-E.2/use. The claim itself holds on the grid of CZ22-T4.2ii
     """
     sheet = returning_sheet(dim=d, batch_size=B, batches=M, epsilon=epsilon, delta=delta, reading=reading)
     inverse_square = 8 * M * ball(2 / delta).log() / ball(epsilon**2)

@@ -76,7 +76,7 @@ def sensitivity(size: int, rounds: int) -> Chain:
 @inequality(
     rows,
     "CZ22-F.3/gram",
-    "Shariff and Sheffet: Δ of a row a = (x, y)",
+    "Proposition F.3, the noise of Shariff and Sheffet: Δ of a row a = (x, y)",
     role="step",
     over=over(inner="-2 -1 -1/2 0 1/2 1 2", lengths=((2, 2), (2, 1), (1, 1))).where(
         lambda inner, lengths: inner**2 <= lengths[0] * lengths[1], "Cauchy and Schwarz"

@@ -25,7 +25,7 @@ __all__ = ["rows"]
 
 rows = Group("Regret: the steps of the proof", kind="regret")
 
-# Lemma A.6
+# Claim A.6
 
 
 def _stale_bound(horizon: int, batch_size: int, dim: int, min_eig: Fraction) -> arb:
@@ -64,7 +64,7 @@ def _drawn(seed: int, log_min_eig: int, dim: int, batch_size: int) -> Sides:
     return found, _stale_bound(400, batch_size, dim, Fraction(2) ** log_min_eig)
 
 
-@steps(rows, "CZ22-A.6", "Lemma A.6", role="step", kind="structure")
+@steps(rows, "CZ22-A.6", "Claim A.6", role="step", kind="structure")
 def stale() -> list[Step]:
     """At most dB/(2 log 2) log(1 + T/(d λ_min)) rounds have a norm that doubled since the last update
 

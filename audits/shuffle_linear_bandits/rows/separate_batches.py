@@ -199,7 +199,7 @@ def returning(run: Run) -> list[Evidence]:
 @inequality(
     rows,
     "CZ22-QREG",
-    "quoted: Shariff and Sheffet, Zheng et al.",
+    "Section 1, quoting Shariff and Sheffet, Zheng et al.",
     over=over(horizon="1000 1000000 1000000000", epsilon="1/100 1/10 1", delta="1/10 1/1000000"),
 )
 def quoted_rates(horizon: Fraction, epsilon: Fraction, delta: Fraction) -> Chain:
