@@ -5,7 +5,6 @@ Without a report the row runs now, because its notes and the numbers of its evid
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -22,6 +21,7 @@ from dpaudit.report.file.parts import EstimateRecord, EvidenceRecord, Part, Resu
 from dpaudit.report.file.report import Report
 from dpaudit.report.notation import Toward, clean, describe, short_numbers, show_bound
 from dpaudit.report.roles import NO_PROGRAM
+from dpaudit.report.symbols import symbols_in
 from dpaudit.report.terminal import bounds_in_words, one_line, result_line
 from dpaudit.run.plan import LoadedSuite, Settings, plan_run, run_command_of
 from dpaudit.run.process import Pool
@@ -114,7 +114,8 @@ def _explain(console: Console, suite: LoadedSuite, row: Mapping[str, Any]) -> No
     for name, value in facts.items():
         if value:
             console.print(Text.assemble((f"  {name:<8} ", "dim"), _line(value)))
-    for name, meaning in _symbols_in(suite, row):
+    texts = "\n".join((row["title"], row["does"], row["claim"]["in_words"]))
+    for name, meaning in symbols_in(suite.description["symbols"], text=texts, source=row["source"]):
         console.print(Text.assemble((f"  {one_line(name):<8} ", "dim"), one_line(meaning)))
     if row["does"]:
         console.print(Text("\n" + "\n".join(f"  {line}" for line in clean(row["does"]).splitlines())))
@@ -128,17 +129,6 @@ def _place(row: Mapping[str, Any]) -> str:
 
 def _mends(row: Mapping[str, Any]) -> tuple[str, ...]:
     return mended_rows(row["id"], row["role"], tuple(row.get("repairs", ())))
-
-
-def _symbols_in(suite: LoadedSuite, row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the suite's symbols that occur in the row's texts, in the suite's order."""
-    texts = "\n".join((row["title"], row["does"], row["claim"]["in_words"]))
-    for name, meaning in suite.description["symbols"].items():
-        flags = (
-            re.IGNORECASE if " " in name else 0
-        )  # a term may start a sentence, but a letter is case-sensitive
-        if re.search(rf"(?<![\w*]){re.escape(name)}(?![\w*])", texts, flags):
-            yield name, meaning
 
 
 def _explain_result(console: Console, result: Result) -> None:
