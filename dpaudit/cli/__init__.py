@@ -33,7 +33,7 @@ BROKEN_PIPE = 128 + 13  # as a shell reports SIGPIPE
 COMMANDS = {
     "run": "run",
     "list": "inspect",
-    "explain": "inspect",
+    "explain": "explain",
     "report": "report",
     "verify": "report",
     "compare": "compare",

@@ -22,6 +22,7 @@ from dpaudit.core.exact import decode_value, exact, in_figures, rounded_down, ro
 __all__ = [
     "MISSING",
     "PROBABILITIES",
+    "Toward",
     "as_number",
     "attained",
     "clean",
@@ -29,6 +30,7 @@ __all__ = [
     "distinct",
     "is_infinite",
     "natural_key",
+    "short_numbers",
     "show",
     "show_bound",
     "show_exact",
@@ -69,6 +71,9 @@ _INVISIBLE = re.compile(
 )
 
 _AT_MOST, _AT_LEAST = re.compile(r"(?<= )<=(?= )"), re.compile(r"(?<= )>=(?= )")
+
+#: An integer of more digits than any float needs to be told apart, or a fraction with one.
+_LONG_NUMBER = re.compile(r"(?<![\w.])(?:[0-9]{18,}(?:/[0-9]+)?|[0-9]+/[0-9]{18,})(?![\w.]*[0-9])")
 
 MAX_ITEMS = 12
 MAX_TEXT = 400
@@ -189,10 +194,24 @@ def show_exact(text: object) -> str:
         return f"≈ {_in_powers(in_figures(number))}"
 
 
+def short_numbers(text: str) -> str:
+    """Shorten the exact numbers of a text that have many digits, fractions included, to six of them.
+
+    A power of ten is written as one: ``10¹⁰⁰``. Other numbers are rounded, with ``≈``.
+    """
+    return _LONG_NUMBER.sub(lambda found: _short_number(found[0]), text)
+
+
+def _short_number(text: str) -> str:
+    power = re.fullmatch(r"1(0+)", text)
+    return _in_powers(f"1e{len(power[1])}") if power else show_exact(text)
+
+
 def _in_powers(text: str) -> str:
-    """Write ``1.5e+401`` as ``1.5×10⁴⁰¹``."""
-    mantissa, _, power = text.replace("-", "−", 1).partition("e")
-    return f"{mantissa}×10{str(int(power)).translate(_SUPERSCRIPT)}"
+    """Write ``1.5e+401`` as ``1.5×10⁴⁰¹``, and ``1e401`` as ``10⁴⁰¹``."""
+    mantissa, _, exponent = text.replace("-", "−", 1).partition("e")
+    power = f"10{str(int(exponent)).translate(_SUPERSCRIPT)}"
+    return power if mantissa == "1" else f"{mantissa}×{power}"
 
 
 def show_bound(text: object, *, toward: Toward) -> str:

@@ -22,7 +22,7 @@ from rich.text import Text
 from dpaudit.report.file.parts import Part, Result
 from dpaudit.report.file.report import Report
 from dpaudit.report.findings import PaperFindings, findings, named_repair
-from dpaudit.report.notation import attained, clean, distinct
+from dpaudit.report.notation import attained, clean, distinct, short_numbers
 from dpaudit.report.roles import (
     NO_PROGRAM,
     about_a_paper,
@@ -137,7 +137,7 @@ def result_line(result: Result, *, id_width: int = 0, place: str = "") -> Text:
     verdict.pad_right(max(0, 22 - len(verdict)))
     text.append_text(verdict)
     text.append(f" {one_line(result.id):<{id_width}}", style="bold")
-    text.append(f"  {one_line(result.shown_title)}")
+    text.append(f"  {short_numbers(one_line(result.shown_title))}")
     bounds = bounds_in_words(result)
     text.append(f"  {bounds}" if bounds else "", style="cyan")
     text.append(f"  for {one_line(result.scope)}" if result.scope else "", style="cyan")

@@ -25,6 +25,10 @@ Point = Mapping[str, Any]
 #: A longer axis is printed as its first three values and its last value.
 PRINTED = 12
 
+#: A power of ten with at least as many zeros is printed as one.
+MANY_ZEROS = 18
+#: A power of ten with at least as many zeros is printed as one.
+
 #: Symbols of parameters: Greek letters, and the usual letters of bandit problems.
 SYMBOLS = {
     "alpha": "α",
@@ -267,4 +271,5 @@ def _shown(value: Any) -> str:
         return repr(value).removesuffix(".0")
     if isinstance(value, tuple):
         return f"({', '.join(map(_shown, value))})" if len(value) <= PRINTED else f"({_list(value)})"
-    return str(value)
+    zeros = len(str(value)) - 1
+    return f"10^{zeros}" if zeros >= MANY_ZEROS and value == 10**zeros else str(value)

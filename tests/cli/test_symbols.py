@@ -11,6 +11,7 @@ import pytest
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.suite import Suite
+from dpaudit.report.symbols import name_of, symbols_in
 from dpaudit.run.describe import describe
 from tests.cli.suites import invoke, run, write_suite
 from tests.report.dom import parse
@@ -59,6 +60,41 @@ def test_the_papers_symbols_are_used(paper: str) -> None:
     """Each one stands in the words of some row."""
     told = describe(importlib.import_module(f"audits.{paper}.suite").suite, file="suite.py", root=Path())
     text = "\n".join(f"{row['title']}\n{row['does']}\n{row['claim']['in_words']}" for row in told["rows"])
-    unused = [name for name in told["symbols"] if name.casefold() not in text.casefold()]
+    unused = [key for key in told["symbols"] if name_of(key).casefold() not in text.casefold()]
     assert len(told["symbols"]) >= 10
     assert not unused
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_meaning_for_a_part_of_a_paper_is_shown_there(paper: str) -> None:
+    """Each key with places is shown for some row, and never beside the key without them."""
+    told = describe(importlib.import_module(f"audits.{paper}.suite").suite, file="suite.py", root=Path())
+    shown = set()
+    for row in told["rows"]:
+        text = f"{row['title']}\n{row['does']}\n{row['claim']['in_words']}"
+        keys = [key for key, _ in symbols_in(told["symbols"], text=text, source=row["source"])]
+        names = [name_of(key) for key in keys]
+        assert len(names) == len(set(names)), (row["id"], keys)
+        shown.update(keys)
+    assert set(told["symbols"]) <= shown
+
+
+@pytest.mark.parametrize(
+    ("source", "key"),
+    [
+        ("Lemma R.1", "γ (R, 126)"),
+        ("(126)", "γ (R, 126)"),
+        ("Appendix R, a line", "γ (R, 126)"),
+        ("Lemma Q.1", "γ"),
+        ("(1260)", "γ"),
+        ("proof of Lemma K.1: (60) from K.2 and R.1", "γ"),
+        ("reward bound R", "γ"),
+    ],
+)
+def test_a_letter_means_what_it_means_at_the_rows_place(source: str, key: str) -> None:
+    """The key for a place replaces the key without one there, and nowhere else."""
+    symbols = {"γ": "a radius", "γ (R, 126)": "a distance", "P(n, k)": "a probability"}
+    assert [name for name, _ in symbols_in(symbols, text="at most γ, with P(n, k)", source=source)] == [
+        key,
+        "P(n, k)",
+    ]
