@@ -698,3 +698,27 @@ def test_the_bound_of_a_selected_number_is_the_width_of_the_table() -> None:
     """The table spans [0, 1], so the bound is 1."""
     found = prove_values(bounded, JOINT, data=ROWS)
     assert (found.verdict, found.bound) == ("verified", 1)
+
+
+def eigenvalues(shown: Any) -> Any:
+    values, vectors = np.linalg.eigh(shown)
+    return np.array([float(values[0]), float(vectors[0, 0])])
+
+
+def logarithm(shown: Any) -> Any:
+    size = float(np.linalg.slogdet(shown)[1])
+    return np.array([size, size])
+
+
+@pytest.mark.parametrize("numbers", [eigenvalues, logarithm])
+def test_functions_of_released_matrices(numbers: Any) -> None:
+    """Eigenvalues of released numbers are finite. The logarithm of a determinant may be -inf."""
+
+    def program(coins: Any, data: Any) -> None:
+        shown = coins.release(data[0, :4], Gaussian(sigma=10), site="first")
+        total = (data[1, :2] * numbers(shown.reshape(2, 2))).sum()
+        coins.release(np.clip(total, 0, 1), Gaussian(sigma=10), site="second")
+
+    found = prove_values(program, GaussianDP(mu=10), data=Records(Interval(-1, 1), size=SIZE, width=6))
+    assert found.verdict == ("verified" if numbers is eigenvalues else "inconclusive"), found.reason
+    assert numbers is eigenvalues or "infinite" in found.reason
