@@ -24,7 +24,14 @@ from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.vector_messages import release
 
-__all__ = ["ShuffledGradientDescent", "clipped", "in_every_step", "in_one_step", "vector_call"]
+__all__ = [
+    "ShuffledGradientDescent",
+    "averaged_descent",
+    "clipped",
+    "in_every_step",
+    "in_one_step",
+    "vector_call",
+]
 
 Floats = NDArray[np.float64]
 
@@ -66,6 +73,27 @@ def in_one_step(step: int, steps: int, users: int) -> Sequence[int]:
     return range(step * size, (step + 1) * size)
 
 
+def averaged_descent(
+    gradient: Callable[[int, Any], Any],
+    project: Callable[[Any], Any],
+    *,
+    dim: int,
+    steps: int,
+    rate: float,
+) -> Any:
+    """Return the mean of the iterates of projected descent from 0, (``dim``,).
+
+    ``gradient`` maps the step's number and the iterate to the noisy mean gradient there. The simulation of
+    Algorithm 7 and all programs that call it run this loop.
+    """
+    theta = project(np.zeros(dim))
+    total = np.zeros(dim)
+    for step in range(steps):
+        total = total + theta
+        theta = project(theta - rate * gradient(step, theta))
+    return total / steps
+
+
 @dataclass(frozen=True, kw_only=True)
 class ShuffledGradientDescent:
     """``steps`` steps of size ``rate`` over the ball of radius ``radius``.
@@ -95,14 +123,18 @@ class ShuffledGradientDescent:
         given = np.asarray(users, dtype=np.float64)
         if given.ndim != 2 or given.shape[1] < 2:
             raise InvalidParameterError(f"users must have shape (n, d + 1), got {given.shape}.")
-        theta = np.zeros(given.shape[1] - 1)
-        total = np.zeros_like(theta)
-        for step in range(self.steps):
-            total = total + theta
+
+        def gradient(step: int, theta: Any) -> Any:
             batch = given[list(self.batches(step, self.steps, len(given)))]
             points, rewards = batch[:, :-1], batch[:, -1]
             gradients = (self.mean(points @ theta) - rewards)[:, None] * points
-            found = self.call(coins, step, gradients) / len(batch) + self.ridge * theta
-            theta = theta - self.rate * found
-            theta = theta / max(1.0, float(np.linalg.norm(theta)) / self.radius)
-        return np.asarray(total / self.steps)
+            return self.call(coins, step, gradients) / len(batch) + self.ridge * theta
+
+        return np.asarray(
+            averaged_descent(
+                gradient, self._project, dim=given.shape[1] - 1, steps=self.steps, rate=self.rate
+            )
+        )
+
+    def _project(self, theta: Any) -> Any:
+        return theta / max(1.0, float(np.linalg.norm(theta)) / self.radius)

@@ -51,7 +51,7 @@ def outer(x: Floats) -> Floats:
 
 def squared_norms(arms: Floats, inverse: Floats) -> Floats:
     """Return x^T A^-1 x of each arm (K, d) in each ``inverse`` (R, d, d): (R, K)."""
-    return np.asarray((np.matmul(arms, inverse) * arms).sum(axis=-1))
+    return np.asarray(((arms @ inverse) * arms).sum(axis=-1))
 
 
 def norms(arms: Floats, inverse: Floats) -> Floats:

@@ -19,8 +19,10 @@ from numpy.typing import NDArray
 
 from dpaudit.core.errors import UndecidedError
 from dpaudit.reference.algorithms.contextual.glm_fit import GlmLoss, ball_loss, minimise_within
+from dpaudit.reference.algorithms.contextual.glm_rules import within
 from dpaudit.reference.algorithms.contextual.links import Link
 from dpaudit.reference.mechanisms.prefix_noise import VectorEntryNoise
+from dpaudit.reference.mechanisms.shuffled_gradient_descent import averaged_descent
 
 __all__ = [
     "ClippedDescent",
@@ -62,9 +64,7 @@ class FitCall:
         """Return the nearest point of the constraint: exact for a ball, along the ray to the centre
         otherwise.
         """
-        away = theta - self.centre
-        length = math.sqrt(float(away @ self.shape @ away))
-        return theta if length <= self.radius else np.asarray(self.centre + away * (self.radius / length))
+        return np.asarray(within(theta, self.centre, self.shape, self.radius))
 
 
 class Fit(Protocol):
@@ -112,23 +112,22 @@ class ShuffledDescent:
     def __call__(self, call: FitCall, rng: np.random.Generator) -> Floats:
         """Return the mean of the iterates, all of which satisfy the constraint."""
         n, dim = call.points.shape
-        theta = call.project(np.zeros(dim))
         self.log["calls"] += 1
         if n == 0:
-            return theta
+            return call.project(np.zeros(dim))
         printed = self.steps(n, dim, call.epsilon, call.delta)
         self.log["too_few"] += printed < 1
         steps = max(1, math.floor(printed))
         steps = steps if self.most_steps is None else min(steps, self.most_steps)
         self.log["steps"] += steps
         noise = self._noise(n, dim, steps, call, rng)
-        size, total = 2 * self.diameter / (self.lipschitz * math.sqrt(steps)), np.zeros(dim)
-        for drawn in noise:
-            total += theta
+
+        def gradient(step: int, theta: Floats) -> Floats:
             residuals = call.link.mean(call.points @ theta) - call.rewards
-            gradient = (residuals @ call.points + call.ridge * theta + drawn) / n
-            theta = call.project(theta - size * gradient)
-        return np.asarray(total / steps)
+            return np.asarray((residuals @ call.points + call.ridge * theta + noise[step]) / n)
+
+        rate = 2 * self.diameter / (self.lipschitz * math.sqrt(steps))
+        return np.asarray(averaged_descent(gradient, call.project, dim=dim, steps=steps, rate=rate))
 
     def _noise(self, n: int, dim: int, steps: int, call: FitCall, rng: np.random.Generator) -> Floats:
         """Draw the noise in the summed gradient, (steps, d)."""

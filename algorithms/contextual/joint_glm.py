@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from dpaudit.core.errors import UndecidedError
 from dpaudit.reference.algorithms.contextual.glm_history import History, norms, outer, squared_norms
 from dpaudit.reference.algorithms.contextual.glm_optimisers import Fit, FitCall
+from dpaudit.reference.algorithms.contextual.glm_rules import definite, has_grown, is_too_long, survivors
 from dpaudit.reference.algorithms.contextual.links import Link
 from dpaudit.reference.algorithms.contextual.matrix_prefix_noise import PrefixTree, ReleasedTree
 
@@ -115,21 +116,21 @@ class JointGlm:
 
     def _mended(self, t: int, found: Floats) -> Floats:
         """Raise eigenvalues to 1e-12, or raise an error."""
-        values, vectors = np.linalg.eigh(found)
+        values = np.linalg.eigvalsh(found)
         self.tally["not definite"] += values[:, 0] <= 0
         if self.constants.psd_mode == "error":
             raise UndecidedError(
                 f"V and H must be positive definite, got eigenvalue {values.min():.4g} in round {t + 1}; "
                 "raise the ridge, or clip."
             )
-        return np.asarray((vectors * np.maximum(values, 1e-12)[:, None, :]) @ np.swapaxes(vectors, -1, -2))
+        return np.asarray(definite(found))
 
     def choose(self, t: int, arms: Floats) -> Ints:
         """Play the longest arm in V^-1 by criterion I; the others the most optimistic remaining arm."""
         self.design_explore, exploit = self._released(t, 0), self._released(t, 1)
         self.inverse: Floats = np.linalg.inv(self.design_explore).astype(np.float64)
         lengths = np.maximum(squared_norms(arms, self.inverse), 0.0)
-        self.exploring = lengths.max(axis=1) >= self.constants.threshold
+        self.exploring = is_too_long(lengths, self.constants.threshold)
         self.tally["criterion I"] += self.exploring
         logdet = np.linalg.slogdet(exploit)[1]
         self.logdet_max = np.maximum(self.logdet_max, logdet)
@@ -139,7 +140,7 @@ class JointGlm:
 
     def _switch(self, t: int, exploit: Floats) -> None:
         c = self.constants
-        doubled = ~self.exploring & (self.logdet_max > self.logdet_last + math.log(c.growth))
+        doubled = ~self.exploring & has_grown(self.logdet_max, self.logdet_last, c.growth)
         self.tally["criterion II"] += doubled
         if c.cap_exploit is not None:
             doubled &= self.tally["calls theta_tau"] < c.cap_exploit
@@ -170,9 +171,10 @@ class JointGlm:
     def _scores(self, arms: Floats, lengths: Floats) -> Floats:
         c = self.constants
         means, widths = self.theta_explore @ arms.T, c.width * np.sqrt(lengths)
-        left = means + widths >= (means - widths).max(axis=1, keepdims=True)
         theta = (self.theta_explore + self.theta_exploit) / 2 if c.average else self.theta_exploit
-        return np.where(left, theta @ arms.T + c.beta * norms(arms, self.switch_inverse), -np.inf)
+        return np.where(
+            survivors(means, widths), theta @ arms.T + c.beta * norms(arms, self.switch_inverse), -np.inf
+        )
 
     def learn(self, t: int, x: Floats, rewards: Floats) -> None:
         """Add one leaf to both trees, zero in the tree of the other criterion; fit theta_o after criterion

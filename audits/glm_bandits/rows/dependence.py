@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from audits.glm_bandits.rows.joint_program import RIGHT
+from audits.glm_bandits.rows.joint_program import ARMS, RIGHT, STEPS
 from dpaudit.certify.build import accounted, billboard, randomised_response
 from dpaudit.certify.sites import Site
 from dpaudit.coins import Coins, Sampler
@@ -122,7 +122,7 @@ def switches(program: JointGlmProtocol, seed: int, users: Any) -> list[int]:
     """Return the numbers of nodes after which the policy switched."""
     coins = Fixed(np.random.default_rng(seed))
     program(coins, users)
-    return coins.switches
+    return coins.switches[::STEPS]
 
 
 @evidence(
@@ -145,7 +145,7 @@ def switching_times(run: Run) -> Measured:
         rng, found = np.random.default_rng([seed, 1]), []
         for _ in range(4):
             arms = np.where(roles, rng.uniform(0.9, 1, 16), rng.uniform(0.1, 0.3, 16))
-            users = np.stack([arms, rng.random(16)], axis=1)[:, None, :]
+            users = np.tile(np.stack([arms, 0 * arms, rng.random(16)], axis=1), ARMS)
             found.append(switches(program, seed, users))
         seen += len(found[0])
         apart += sum(one != found[0] for one in found[1:])

@@ -112,6 +112,7 @@ FINITE = frozenset(
         "np.logical_not",
         "np.mean",
         "np.median",
+        "np.linalg.eigh",
         "np.linalg.norm",
         "np.linalg.pinv",
         "np.linalg.inv",

@@ -698,3 +698,27 @@ def test_the_bound_of_a_selected_number_is_the_width_of_the_table() -> None:
     """The table spans [0, 1], so the bound is 1."""
     found = prove_values(bounded, JOINT, data=ROWS)
     assert (found.verdict, found.bound) == ("verified", 1)
+
+
+def by_eigenvalues(coins: Any, data: Any) -> None:
+    shown = coins.release(data[0, :4], Gaussian(sigma=10), site="first").reshape(2, 2)
+    values, vectors = np.linalg.eigh(shown)
+    inverse = np.linalg.inv(np.array([[float(values[0]), 0.0], [float(vectors[0, 0]), 1.0]]))
+    coins.release(np.clip((data[1, :2] @ inverse).sum(), 0, 1), Gaussian(sigma=10), site="second")
+
+
+def by_logarithm(coins: Any, data: Any) -> None:
+    shown = coins.release(data[0, :4], Gaussian(sigma=10), site="first").reshape(2, 2)
+    size = float(np.linalg.slogdet(shown)[1])
+    inverse = np.linalg.inv(np.array([[size, 0.0], [0.0, 1.0]]))
+    coins.release(np.clip((data[1, :2] @ inverse).sum(), 0, 1), Gaussian(sigma=10), site="second")
+
+
+@pytest.mark.parametrize(
+    ("program", "verdict"), [(by_eigenvalues, "verified"), (by_logarithm, "inconclusive")]
+)
+def test_functions_of_released_matrices(program: Any, verdict: str) -> None:
+    """Eigenvalues of released numbers are finite. The logarithm of a determinant may be -inf."""
+    found = prove_values(program, GaussianDP(mu=10), data=Records(Interval(-1, 1), size=SIZE, width=6))
+    assert found.verdict == verdict, found.reason
+    assert verdict == "verified" or "infinite" in found.reason
