@@ -287,7 +287,7 @@ class Shifted(Distribution):
     def entry(self, place: int) -> Distribution:
         if self.base.batch_shape:
             return super().entry(place)
-        return self.base.shift(dyadic(np.ravel(self.offset)[place]))
+        return self.base.shift(dyadic(np.asarray(self.offset).ravel()[place]))
 
     def scaled(self, factor: ExactLike) -> Self:
         return type(self)(self.base.scaled(factor), self.offset)
