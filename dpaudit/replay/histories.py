@@ -23,6 +23,7 @@ from dpaudit.core.errors import InvalidParameterError, NotTractableError
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.distributions import (
     CountVector,
+    Kernel,
     ScalarDistribution,
     Shifted,
     ShuffledMultiset,
@@ -49,7 +50,9 @@ def far_out(direction: int) -> Choice:
     It enters branches behind a threshold on noisy values, however rare they are.
     """
 
-    def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
+    def choose(site: str, occurrence: int, distribution: Distribution | Kernel) -> Any:
+        if isinstance(distribution, Kernel):
+            return None
         noise, offset = distribution.noise_and_offset
         if not isinstance(noise, ScalarDistribution) or noise.event_ndim:
             return None
