@@ -21,7 +21,7 @@ from typing import Any
 from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.core.claims import Claim, Controls, PrivacyClaim, Unbuilt, claim_from_json
 from dpaudit.core.errors import BrokenReportError, DpauditError
-from dpaudit.core.estimates import called, require_counted, require_possible, shown_strength
+from dpaudit.core.estimates import require_counted, require_possible
 from dpaudit.core.evidence import Certificate, Estimate, Evidence, ProgramProof, Witness, evidence_from_json
 from dpaudit.core.exact import in_digits, require_written_so
 from dpaudit.core.row_verdicts import Judged, as_expected, claimed_of, judge_row, quantity_of
@@ -46,7 +46,7 @@ __all__ = ["verify_result"]
 KINDS = {Certificate: "certificate", ProgramProof: "proof of a program"}
 
 #: Strengths of verdicts that rest on estimates.
-_ON_ESTIMATES = (Strength.TESTED.value, Strength.ESTIMATE.value)
+_ON_ESTIMATES = (Strength.TESTED.value, Strength.COMPUTATION.value, Strength.ESTIMATE.value)
 
 
 def verify_result(result: Any) -> list[Finding]:
@@ -180,7 +180,7 @@ def _require_same_words(result: dict[str, Any], claim: Claim) -> None:
 
 def _checked(name: str, item: Evidence, claim: Claim) -> Finding:
     if isinstance(item, Estimate):
-        what = called(item)
+        what = item.kind
     else:
         what = f"witness ({item.form})" if isinstance(item, Witness) else KINDS[type(item)]
     try:
@@ -228,7 +228,7 @@ def _verdict(name: str, part: dict[str, Any], judged: Judged) -> Finding:
     named = "computations" if part.get("confidence") == 1 else "estimates"
     basis = f"unchecked {named}" if part["strength"] in _ON_ESTIMATES else "the evidence"
     reason = "nothing is claimed" if part["verdict"] == "crashed" else f"it follows from {basis}"
-    return Finding(name, True, "verdict", f"{part['verdict']} ({shown_strength(part) or 'none'}): {reason}")
+    return Finding(name, True, "verdict", f"{part['verdict']} ({part['strength']}): {reason}")
 
 
 def _disagreements(result: dict[str, Any], judged: Judged) -> Iterator[str]:
