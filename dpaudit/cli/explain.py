@@ -16,7 +16,6 @@ from rich.text import Text
 
 from dpaudit.cli.console import make_console, show_error
 from dpaudit.cli.inspect import about_a_paper, role_of, rows_named
-from dpaudit.core.estimates import COMPUTATION
 from dpaudit.report.file.parts import EstimateRecord, EvidenceRecord, Part, Result, mended_rows
 from dpaudit.report.file.report import Report
 from dpaudit.report.notation import Toward, clean, describe, short_numbers, show_bound
@@ -193,8 +192,8 @@ def _evidence(item: EvidenceRecord) -> str:
     if isinstance(item, EstimateRecord):
         points = f"{item.samples} point{'' if item.samples == 1 else 's'}"
         samples = f"at confidence {item.confidence:g}, {item.samples} samples"
-        kind, basis = (COMPUTATION, f", {points}") if item.exact else ("estimate", f" {samples}")
-        return f"{kind}: {_range(item)}{basis}, {item.method}: {item.scope}"
+        basis = f", {points}" if item.exact else f" {samples}"
+        return f"{item.kind}: {_range(item)}{basis}, {item.method}: {item.scope}"
     toward: Toward = "down" if item.kind == "witness" else "up"
     bound = "infinity" if item.bound is None else show_bound(item.bound, toward=toward)
     if item.kind == "certificate":

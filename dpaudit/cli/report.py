@@ -15,7 +15,7 @@ from rich.text import Text
 import dpaudit
 from dpaudit.cli.console import make_console
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.core.estimates import COMPUTATION
+from dpaudit.core.evidence import COMPUTATION
 from dpaudit.report.beyond_the_file import CANNOT_KNOW
 from dpaudit.report.file.document import write_text
 from dpaudit.report.file.report import Report

@@ -15,14 +15,13 @@ samples in pairs, each pair is two samples.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from dpaudit.core.claims import AccountingClaim, Claim, PrivacyClaim, PureDP
 from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import Estimate, Evidence
 
-__all__ = ["COMPUTATION", "called", "require_counted", "require_possible", "shown_strength"]
+__all__ = ["require_counted", "require_possible"]
 
 #: The largest number of runs in one counted sample, a pair of neighbours.
 RUNS = 2
@@ -32,26 +31,6 @@ MAX_SAMPLES = 10**15
 
 #: A relative tolerance for the rounding of floats.
 SPARE = 1e-9
-
-#: The name of an estimate at confidence 1 in reports, because nothing in it is statistical.
-COMPUTATION = "computation"
-
-
-def called(item: Estimate) -> str:
-    """Return the name of an estimate in reports: a computation if its confidence is 1."""
-    return COMPUTATION if item.confidence == 1 else "estimate"
-
-
-def shown_strength(part: Mapping[str, Any]) -> str:
-    """Return the strength of a result or a cell as reports print it.
-
-    An ``estimate`` with confidence 1 is a ``computation``. The text is empty for ``none`` and for a value
-    that is not a string.
-    """
-    strength = part.get("strength")
-    if strength == "estimate" and part.get("confidence") == 1:
-        return COMPUTATION
-    return strength if isinstance(strength, str) and strength != "none" else ""
 
 
 def require_possible(item: Estimate, claim: Claim) -> None:

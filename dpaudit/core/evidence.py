@@ -23,6 +23,7 @@ from dpaudit.core.exact import read_exact, refuse_floats, rounded_down, rounded_
 from dpaudit.kernel.values.claim import PROOF, ROUNDING
 
 __all__ = [
+    "COMPUTATION",
     "Certificate",
     "Estimate",
     "Evidence",
@@ -198,6 +199,10 @@ class Witness:
         }
 
 
+#: The name of an estimate at confidence 1, because nothing in it is statistical.
+COMPUTATION = "computation"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
     """Bounds on ``quantity`` that hold at a stated confidence, or exactly on a named grid (``confidence=1``).
@@ -261,9 +266,14 @@ class Estimate:
             covers_claim=True,
         )
 
+    @property
+    def kind(self) -> str:
+        """``computation`` if the confidence is 1, otherwise ``estimate``."""
+        return COMPUTATION if self.confidence == 1 else "estimate"
+
     def to_json(self) -> dict[str, Any]:
         return {
-            "evidence": "estimate",
+            "evidence": self.kind,
             "quantity": self.quantity,
             "lower": _finite(self.lower),
             "upper": _finite(self.upper),
@@ -283,6 +293,17 @@ Evidence = Certificate | ProgramProof | InequalityProof | Witness | Estimate
 def _finite(number: float | None) -> float | None:
     """Return a finite bound, or ``None`` for an infinite bound, which JSON cannot hold."""
     return None if number is None or not math.isfinite(number) else float(number)
+
+
+def _estimate(kind: str, values: dict[str, Any]) -> Estimate:
+    item = Estimate(**values)
+    if item.kind != kind:
+        raise BrokenReportError(
+            f"a computation has confidence 1, and an estimate less, got {kind} with confidence "
+            f"{item.confidence}.",
+            code="E-EVIDENCE-KIND",
+        )
+    return item
 
 
 def evidence_from_json(data: dict[str, Any]) -> Evidence:
@@ -309,14 +330,15 @@ def evidence_from_json(data: dict[str, Any]) -> Evidence:
             if values["bound"] is not None:
                 values["bound"] = read_exact(values["bound"], name="bound")
             return Witness(**values)
-        if kind == "estimate":
-            return Estimate(**values)
+        if kind in ("estimate", COMPUTATION):
+            return _estimate(kind, values)
     except (KeyError, TypeError, ValueError) as error:
         raise BrokenReportError(
             f"evidence must have the fields that dpaudit writes, got {error}", code="E-EVIDENCE-FIELDS"
         ) from error
     raise BrokenReportError(
-        "evidence must be a certificate, a proof of a program or of an inequality, a witness or an estimate, "
+        "evidence must be a certificate, a proof of a program or of an inequality, a witness, an estimate or a "
+        "computation, "
         f"got {kind!r}.",
         code="E-EVIDENCE-KIND",
     )

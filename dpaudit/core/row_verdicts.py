@@ -54,6 +54,7 @@ NEVER_PASSED_OVER = (VerdictKind.CRASHED, VerdictKind.REFUTED)
 STRENGTHS = (
     Strength.NONE,
     Strength.ESTIMATE,
+    Strength.COMPUTATION,
     Strength.TESTED,
     Strength.ACCOUNTED,
     Strength.WITNESS,

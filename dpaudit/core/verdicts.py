@@ -62,6 +62,7 @@ class Strength(Enum):
     ACCOUNTED = "accounted"
     TESTED = "tested"
     WITNESS = "witness"
+    COMPUTATION = "computation"
     ESTIMATE = "estimate"
     NONE = "none"
 
@@ -374,9 +375,8 @@ def _lower(evidence: Sequence[Evidence]) -> tuple[Fraction | None, Strength | No
         value = _at_least(item)
         if value is not None and (best[0] is None or value > best[0]):
             covers = isinstance(item, Estimate) and item.covers_claim
-            best = (value, Strength.TESTED if covers else Strength.ESTIMATE)
-            if isinstance(item, Witness):
-                best = (value, Strength.WITNESS)
+            own = Strength(item.kind) if isinstance(item, Estimate) else Strength.WITNESS
+            best = (value, Strength.TESTED if covers else own)
     return best
 
 

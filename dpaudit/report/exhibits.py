@@ -71,8 +71,8 @@ class SiteLine:
 class Exhibit:
     """One piece of evidence: a certificate, a proof of a program, a witness or an estimate.
 
-    Unused parts are empty. ``event`` describes what the adversary of a witness sees. ``exact`` marks an
-    estimate at confidence 1, which is a computation without samples.
+    Unused parts are empty. ``event`` describes what the adversary of a witness sees. A computation is an
+    estimate at confidence 1, without samples.
     """
 
     kind: str
@@ -85,17 +85,11 @@ class Exhibit:
     sites: tuple[SiteLine, ...] = ()
     left_out: str = ""
     details: tuple[Fact, ...] = ()
-    exact: bool = False
 
     @property
     def tree(self) -> list[TreeLine]:
         """All trees, line by line."""
         return [line for node in self.trees for line in _tree_lines(node, 0)]
-
-    @property
-    def tag(self) -> str:
-        """The name of this kind of evidence."""
-        return "computation" if self.exact else self.kind
 
 
 def _tree_lines(node: TreeNode, depth: int) -> Iterator[TreeLine]:
@@ -373,11 +367,10 @@ def _estimate(item: EstimateRecord) -> Exhibit:
     if item.seed is not None:
         facts.append(("seed", str(item.seed)))
     return Exhibit(
-        kind="estimate",
+        kind=item.kind,
         headline=f"{low}{quantity}{high}" if low or high else f"{quantity}: no bound on either side",
         facts=tuple(facts),
         details=_facts(item.details),
-        exact=item.exact,
     )
 
 

@@ -296,7 +296,9 @@ def _context(claim: Mapping[str, Any]) -> tuple[Fact, ...]:
 
 
 def _lower_source(evidence: tuple[Exhibit, ...]) -> str:
-    return " or ".join(k for k in ("witness", "computation", "estimate") if any(e.tag == k for e in evidence))
+    return " or ".join(
+        k for k in ("witness", "computation", "estimate") if any(e.kind == k for e in evidence)
+    )
 
 
 def _upper_source(evidence: tuple[Exhibit, ...]) -> str:
@@ -307,7 +309,7 @@ def _upper_source(evidence: tuple[Exhibit, ...]) -> str:
         return "proved" if any(not e.assumptions for e in certificates) else "accounted"
     if any(e.kind == "program proof" for e in evidence):
         return "proved in scope"
-    return "tested" if any(e.kind == "estimate" for e in evidence) else ""
+    return "tested" if any(e.kind in ("estimate", "computation") for e in evidence) else ""
 
 
 def _repeated(row: Result) -> str:

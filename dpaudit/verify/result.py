@@ -22,7 +22,7 @@ from dpaudit.certify.inequalities import examine_inequality
 from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.core.claims import Claim, Controls, PrivacyClaim, Unbuilt, claim_from_json
 from dpaudit.core.errors import BrokenReportError, DpauditError
-from dpaudit.core.estimates import called, require_counted, require_possible, shown_strength
+from dpaudit.core.estimates import require_counted, require_possible
 from dpaudit.core.evidence import (
     Certificate,
     Estimate,
@@ -60,7 +60,7 @@ KINDS = {
 }
 
 #: Strengths of verdicts that rest on estimates.
-_ON_ESTIMATES = (Strength.TESTED.value, Strength.ESTIMATE.value)
+_ON_ESTIMATES = (Strength.TESTED.value, Strength.COMPUTATION.value, Strength.ESTIMATE.value)
 
 
 def verify_result(result: Any) -> list[Finding]:
@@ -194,7 +194,7 @@ def _require_same_words(result: dict[str, Any], claim: Claim) -> None:
 
 def _checked(name: str, item: Evidence, claim: Claim) -> Finding:
     if isinstance(item, Estimate):
-        what = called(item)
+        what = item.kind
     else:
         what = f"witness ({item.form})" if isinstance(item, Witness) else KINDS[type(item)]
     try:
@@ -245,7 +245,7 @@ def _verdict(name: str, part: dict[str, Any], judged: Judged) -> Finding:
     named = "computations" if part.get("confidence") == 1 else "estimates"
     basis = f"unchecked {named}" if part["strength"] in _ON_ESTIMATES else "the evidence"
     reason = "nothing is claimed" if part["verdict"] == "crashed" else f"it follows from {basis}"
-    return Finding(name, True, "verdict", f"{part['verdict']} ({shown_strength(part) or 'none'}): {reason}")
+    return Finding(name, True, "verdict", f"{part['verdict']} ({part['strength']}): {reason}")
 
 
 def _disagreements(result: dict[str, Any], judged: Judged) -> Iterator[str]:

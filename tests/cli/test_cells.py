@@ -81,7 +81,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]
 def test_a_run_writes_roles_and_cells(made: tuple[Path, dict[str, Any]]) -> None:
     """Every row has its role and its cells, and shows the bounds of the cell that decided."""
     rows = by_id(made[1])
-    assert made[1]["schema_version"] == 5
+    assert made[1]["schema_version"] == 6
     assert [row["role"] for row in rows.values()] == [
         *["printed", "printed", "step", "repaired", "what-if", "control", "printed"]
     ]

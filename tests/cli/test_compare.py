@@ -121,8 +121,9 @@ def test_a_suite_that_is_not_run_twice_is_worse_twice(tmp_path: Path) -> None:
 
 
 ESTIMATE = {
-    "evidence": "estimate", "quantity": "error", "lower": 0.0, "upper": 0.5, "confidence": 1.0, "samples": 10,
-    "method": "grid", "scope": "n = 1 to 10", "seed": None, "covers_claim": True, "details": {},
+    "evidence": "computation", "quantity": "error", "lower": 0.0, "upper": 0.5, "confidence": 1.0,
+    "samples": 10, "method": "grid", "scope": "n = 1 to 10", "seed": None, "covers_claim": True,
+    "details": {},
 }  # fmt: skip
 PROOF = {
     "evidence": "certificate", "quantity": "epsilon", "bound": "1", "tree": {},
@@ -134,7 +135,7 @@ def assuming(*assumptions: str) -> dict[str, Any]:
     return PROOF | {"assumptions": list(assumptions)}
 
 
-COMPUTED = {"strength": "estimate", "confidence": 1.0}
+COMPUTED = {"strength": "computation", "confidence": 1.0}
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dpaudit.core.claims import ErrorRate, PureDP
-from dpaudit.core.errors import CertificateError
+from dpaudit.core.errors import BrokenReportError, CertificateError
 from dpaudit.core.estimates import require_possible
-from dpaudit.core.evidence import Estimate
+from dpaudit.core.evidence import Estimate, evidence_from_json
 
 CLAIM = PureDP(epsilon=1)
 SAMPLED = Estimate(
@@ -67,3 +67,24 @@ def test_an_exact_value_needs_no_seed() -> None:
     exact = Estimate.exactly(40, quantity="error", samples=1, method="enumeration", scope="all inputs")
     require_possible(exact, ErrorRate(text="an error", claimed=1))
     require_possible(replace(exact, quantity="epsilon"), CLAIM)
+
+
+@pytest.mark.parametrize(("confidence", "kind"), [(1.0, "computation"), (0.999, "estimate")])
+def test_a_computation_is_called_so_in_json(confidence: float, kind: str) -> None:
+    """At confidence 1 nothing is statistical, and the file says so. The other name is refused."""
+    item = Estimate(
+        quantity="error",
+        lower=0.0,
+        upper=1.0,
+        confidence=confidence,
+        samples=10,
+        seed=1,
+        method="grid",
+        scope="n = 1 to 10",
+    )
+    data = item.to_json()
+    assert data["evidence"] == item.kind == kind
+    assert evidence_from_json(dict(data)) == item
+    other = {"computation": "estimate", "estimate": "computation"}[kind]
+    with pytest.raises(BrokenReportError, match="a computation has confidence 1"):
+        evidence_from_json(data | {"evidence": other})

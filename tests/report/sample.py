@@ -46,7 +46,7 @@ def sample_report() -> dict[str, Any]:
     """A report of nineteen rows from two papers, and two claims that nobody can check."""
     results = [build() for build in ROWS]
     return {
-        "schema_version": 5,
+        "schema_version": 6,
         "tool_version": "0.1.0",
         "profile": "full",
         "seed": 2026,

@@ -67,7 +67,7 @@ def test_a_report_without_cells_has_a_frame_of_them() -> None:
 def test_what_is_no_report_is_refused(tmp_path: Path) -> None:
     """A file of another kind is refused as everywhere else."""
     (tmp_path / "r.json").write_text("{}")
-    with pytest.raises(BrokenReportError, match="schema_version 5"):
+    with pytest.raises(BrokenReportError, match="schema_version 6"):
         Report.read(tmp_path / "r.json")
 
 

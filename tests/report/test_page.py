@@ -30,7 +30,7 @@ from dpaudit.report.terminal import details, result_line, summary
 from tests.report.dom import Node, parse
 from tests.report.sample import many_rows, page_of, row, sample_report, typed, typed_row
 
-EMPTY: dict[str, Any] = {"schema_version": 5, "results": [], "unchecked": []}
+EMPTY: dict[str, Any] = {"schema_version": 6, "results": [], "unchecked": []}
 
 
 @pytest.fixture(scope="module")
@@ -416,7 +416,7 @@ def test_a_refutation_by_computation_is_called_so_in_every_format() -> None:
         )
         claim = ApproxDP(epsilon="1", delta="1/1000")
         result = row("X", "a bound", "privacy", claim, [found], view="public")
-        assert result["strength"] == "estimate"
+        assert result["strength"] == result["evidence"][0]["evidence"] == word
         report = sample_report() | {"results": [result | {"suite": "audits/online.py"}]}
         page = parse(page_of(report)).find("details", "claim")[0].words()
         assert f"refuted / {word}" in page

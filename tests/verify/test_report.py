@@ -57,7 +57,7 @@ def report() -> dict[str, Any]:
         row("good", CLAIM, [certificate], expect="verified"),
         row("bad", CLAIM, [witness()], expect="refuted"),
     ]
-    return dict(json.loads(json.dumps({"schema_version": 5, "results": rows})))
+    return dict(json.loads(json.dumps({"schema_version": 6, "results": rows})))
 
 
 def test_good_report_holds() -> None:

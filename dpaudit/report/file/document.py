@@ -53,7 +53,7 @@ __all__ = [
     "write_text",
 ]
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 #: Separator between the metadata and the result in a line of the journal.
 _BEFORE_RESULT = b', "result": '

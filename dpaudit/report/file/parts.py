@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from dpaudit.core.claims import Controls, LowerBound
-from dpaudit.core.estimates import shown_strength
+from dpaudit.core.evidence import COMPUTATION
 
 __all__ = [
     "OUTSIDE",
@@ -87,12 +87,12 @@ class EstimateRecord:
     seed: int | None
     covers_claim: bool
     details: Json
-    kind: str = "estimate"
+    kind: str
 
     @property
     def exact(self) -> bool:
         """Whether this is a computation without samples."""
-        return self.confidence == 1
+        return self.kind == COMPUTATION
 
 
 EvidenceRecord = BodyRecord | EstimateRecord
@@ -109,9 +109,9 @@ _TEXTS = {
 
 def _evidence(data: Json) -> EvidenceRecord:
     kind = data["evidence"]
-    if kind == "estimate":
+    if kind in ("estimate", COMPUTATION):
         names = [field.name for field in fields(EstimateRecord) if field.name != "kind"]
-        return EstimateRecord(**{name: data[name] for name in names})
+        return EstimateRecord(kind=kind, **{name: data[name] for name in names})
     return BodyRecord(
         kind=kind.replace("-", " "),
         quantity=data["quantity"],
@@ -172,7 +172,7 @@ class Part:
     @property
     def shown_strength(self) -> str:
         """The strength as reports print it, empty for ``none``."""
-        return shown_strength({"strength": self.strength, "confidence": self.confidence})
+        return "" if self.strength == "none" else self.strength
 
     @property
     def surprising(self) -> bool:
