@@ -26,10 +26,14 @@ from numpy.typing import NDArray
 from dpaudit.core.errors import UndecidedError
 from dpaudit.reference.algorithms.contextual.glm_environments import GlmEnvironment
 from dpaudit.reference.algorithms.contextual.glm_optimisers import Fit, FitCall
+from dpaudit.reference.algorithms.contextual.glm_rules import definite, survivors
 from dpaudit.reference.algorithms.contextual.joint_glm_constants import GlmBudget
+from dpaudit.reference.algorithms.contextual.links import Link
 from dpaudit.reference.mechanisms.prefix_noise import VectorEntryNoise
 
 __all__ = [
+    "Design",
+    "ShuffleBatches",
     "ShuffleConstants",
     "ShuffleRun",
     "batch_lengths",
@@ -51,7 +55,8 @@ class ShuffleConstants:
     """The constants of Algorithm 1.
 
     ``late_scale`` is the factor of ‖x‖ in the bounds of batches k >= 2: sqrt(kappa) in (13) and (14), 1 in
-    the algorithm that it builds on.
+    the algorithm that it builds on. ``cut`` cuts the weights of the matrix sums at 1/kappa*, which repairs
+    the privacy of the printed algorithm.
     """
 
     lengths: tuple[int, ...]
@@ -60,6 +65,7 @@ class ShuffleConstants:
     gamma: float
     budget: GlmBudget
     late_scale: float
+    cut: bool = False
 
     @property
     def call(self) -> tuple[float, float]:
@@ -159,7 +165,17 @@ def shuffle_glm(
     these matrices.
     """
     horizon = environment.shape[0]
-    run = _Batches(environment, constants, fit, noise, rng, psd_mode)
+
+    def release(points: Floats, weights: Floats, sensitivity: float) -> Floats:
+        return (points * weights[:, None]).T @ points + noise(len(points), sensitivity, rng)
+
+    run = ShuffleBatches(
+        constants, environment.link, release=release, fit=lambda call: fit(call, rng), psd_mode=psd_mode
+    )
+
+    def draw(weights: Floats) -> int:
+        return int(rng.choice(len(weights), p=weights))
+
     regret, lengths, survivors, t = np.zeros(horizon), [], [], 0
     for length in constants.lengths:
         users = min(length, horizon - t)
@@ -167,7 +183,8 @@ def shuffle_glm(
             break
         left = []
         for t_now in range(t, t + users):
-            arm, alive = run.play(t_now, design)
+            arm, alive = run.play(environment.arms[t_now], design, draw)
+            run.learn(float(environment.rewards(t_now, np.array([arm]), rng)[0]))
             regret[t_now] = environment.regret(t_now, np.array([arm]))[0]
             left.append(alive)
         survivors.append(float(np.mean(left)))
@@ -188,25 +205,23 @@ def shuffle_glm(
     )
 
 
-class _Batches:
-    """The state of a run: what was released, and the current batch."""
+class ShuffleBatches:
+    """The algorithm itself: what was released, and the current batch.
+
+    The simulation and the program under audit (``shuffle_glm_protocol``) run it with their own ``release`` of
+    a sum of weighted x xᵀ, from points, weights and sensitivity, and their own ``fit``.
+    """
 
     def __init__(
         self,
-        environment: GlmEnvironment,
         constants: ShuffleConstants,
-        fit: Fit,
-        noise: MatrixNoise,
-        rng: np.random.Generator,
+        link: Link,
+        *,
+        release: Callable[[Floats, Floats, float], Floats],
+        fit: Callable[[FitCall], Floats],
         psd_mode: Literal["error", "clip"],
     ) -> None:
-        self.environment, self.constants, self.fit, self.noise, self.rng = (
-            environment,
-            constants,
-            fit,
-            noise,
-            rng,
-        )
+        self.constants, self.link, self._release, self._fit = constants, link, release, fit
         self.psd_mode, self.not_definite = psd_mode, 0
         self.thetas: list[Floats] = []
         self.designs: list[Floats] = []
@@ -225,7 +240,7 @@ class _Batches:
         for k, theta in enumerate(self.thetas):
             scale = math.sqrt(c.budget.kappa) if k == 0 else c.late_scale
             means, widths = arms @ theta, scale * c.gamma * self._length(arms, k)
-            left &= means + widths >= (means - widths)[left].max()
+            left[left] = survivors(means[left], widths[left])
         return left
 
     def arm_weights(self, arms: Floats) -> Floats:
@@ -235,19 +250,21 @@ class _Batches:
         b = self.constants.budget
         widths = self.constants.gamma * math.sqrt(b.kappa) * self._length(arms, 0)
         scales = np.exp(b.reward_bound * np.minimum(2 * b.param_norm, widths))
-        return np.asarray(self.environment.link.slope(arms @ self.thetas[0]) / scales)
+        return np.asarray(self.link.slope(arms @ self.thetas[0]) / scales)
 
-    def play(self, t: int, design: Design) -> tuple[int, int]:
-        """Return the arm of round ``t``, and the number of arms left."""
-        arms = self.environment.arms[t]
+    def play(self, arms: Floats, design: Design, draw: Callable[[Floats], int]) -> tuple[int, int]:
+        """Return the arm that ``draw`` chooses by the design's weights, and the number of arms left."""
         left = np.flatnonzero(self.survivors(arms))
         weights = self.arm_weights(arms[left])
-        chosen = int(self.rng.choice(len(left), p=design(arms[left] * np.sqrt(weights)[:, None])))
+        chosen = draw(design(arms[left] * np.sqrt(weights)[:, None]))
         arm = int(left[chosen])
         self._points.append(arms[arm])
         self._weights.append(float(weights[chosen]))
-        self._rewards.append(float(self.environment.rewards(t, np.array([arm]), self.rng)[0]))
         return arm, len(left)
+
+    def learn(self, reward: float) -> None:
+        """Add the reward of the last arm."""
+        self._rewards.append(reward)
 
     def close(self, *, released: bool) -> None:
         """Release matrix and estimate of the batch, unless it was cut."""
@@ -257,13 +274,14 @@ class _Batches:
             return
         c, dim = self.constants, points.shape[1]
         sensitivity = 1 / c.budget.kappa_star if self.thetas else 1.0
-        total = (points * weights[:, None]).T @ points + self.noise(len(points), sensitivity, self.rng)
+        sent = np.minimum(weights, sensitivity) if c.cut else weights
+        total = self._release(points, sent, sensitivity)
         self.designs.append(self._definite(total + c.ridge * np.eye(dim)))
-        self.thetas.append(self.fit(self._call(points, rewards), self.rng))
+        self.thetas.append(self._fit(self._call(points, rewards)))
 
     def _definite(self, released: Floats) -> Floats:
         """Return ``released`` if it is positive definite; otherwise raise, or return its repair."""
-        values, vectors = np.linalg.eigh(released)
+        values = np.linalg.eigvalsh(released)
         # Eigenvalues within rounding of 0 are not usable either: an inverse would have negative squares.
         if values[0] > np.finfo(float).eps * len(values) * abs(values[-1]):
             return released
@@ -273,12 +291,12 @@ class _Batches:
                 f"the matrix of batch {len(self.designs) + 1} must be positive definite, got smallest "
                 f'eigenvalue {values[0]:.4g}. Raise the ridge, or pass psd_mode="clip".'
             )
-        return np.asarray((vectors * np.maximum(values, 1e-12)) @ vectors.T)
+        return np.asarray(definite(released))
 
     def _call(self, points: Floats, rewards: Floats) -> FitCall:
         c, dim = self.constants, points.shape[1]
         return FitCall(
-            link=self.environment.link,
+            link=self.link,
             points=points,
             rewards=rewards,
             ridge=c.ridge_upper,

@@ -28,6 +28,7 @@ from audits.glm_bandits.rows import (
     runnable,
     self_concordance,
     shuffle,
+    shuffle_program,
     switches,
     tails,
     tree_mutants,
@@ -53,4 +54,5 @@ suite.include(confidence.rows, regret.rows, later_batches.rows, rates.rows)
 suite.include(requirements.rows, runnable.rows)
 suite.include(lower_bound.rows, lower_bound_step_four.rows, lower_bound_information.rows)
 suite.include(experiments.rows, costs.rows)
-suite.include(tree_mutants.rows, descent.rows, joint_program.rows, dependence.rows)
+suite.include(tree_mutants.rows, descent.rows, joint_program.rows, shuffle_program.rows)
+suite.include(dependence.rows)
