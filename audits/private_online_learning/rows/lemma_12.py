@@ -16,7 +16,20 @@ from dpaudit.core.exact_functions import ceil_log2, larger, ln, log2
 from dpaudit.core.suite import Group, Run
 from dpaudit.distributions.summed import laplace_sum_tail
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.suite import Chain, Constant, Sides, Step, inequality, listed, over, step, steps
+from dpaudit.suite import (
+    Chain,
+    Constant,
+    Sides,
+    Step,
+    choices,
+    inequality,
+    integers,
+    listed,
+    on,
+    over,
+    step,
+    steps,
+)
 
 __all__ = ["critical_level", "rows", "split_sides"]
 
@@ -131,27 +144,36 @@ def split(s: int, level: str) -> Sides:
     return split_sides(s, 2**s + 4, Fraction(s - (level != "s"), s))
 
 
-ROUNDS = over(s=(9, 10, 14, 22, 40, 64), t=("2^s", "2^s + 4", "4^s"))
+ROUNDS = ("2^s", "2^s + 4", "4^s")
+POWERS = tuple(2**s for s in (9, 10, 14, 22, 40, 64))
 
 
-@inequality(rows, "HHM-L12/43-conditions", "App. E, text below (43)", role="step", over=ROUNDS)
-def conditions(s: int, t: str) -> Chain:
+@inequality(
+    rows,
+    "HHM-L12/43-conditions",
+    "App. E, text below (43)",
+    role="step",
+    over=over(power=POWERS, t=ROUNDS),
+    prove=on(power=integers(2**9, None), t=choices(*ROUNDS)),
+)
+def conditions(power: int, t: str) -> Chain:
     """The conditions under which (43) applies Fact 2, and its total
 
     Compute each condition that the text below (43) states, at levels s from 9 (the smallest d_j + 1) on and
-    rounds from 2^s on. (39) also sums over t = ω(s-1), at which log(2^s - 1) < log t is an equality. Arm j
-    can be pulled at this level only K rounds later.
+    rounds from 2^s on, power = 2^s. (39) also sums over t = ω(s-1), at which log(2^s - 1) < log t is an
+    equality. Arm j can be pulled at this level only K rounds later. The two lines that compare only
+    logarithms are times ln 2.
     """
-    n = {"2^s": 2**s, "2^s + 4": 2**s + 4, "4^s": 4**s}[t]
+    n, s = {"2^s": power, "2^s + 4": power + 4, "4^s": power**2}[t], log2(power)
     root = (4 * ln(n)).sqrt()
-    least, chi = larger(ball(s - 1).sqrt(), root), 3 * log2(n) / root
+    least, chi = larger((s - 1).sqrt(), root), 3 * log2(n) / root
     return {
         "arrays: max{√(s−1), √ln t⁴} < √8 log(t³)(s−1)/√(8 ln t⁴)": (least, (s - 1) * chi),
         "tree: max{√(s−1), √ln t⁴} < √8 log(t³)/√(8 ln t⁴)": (least, chi),
-        "s − 1 < log(2^s − 1)": (s - 1, log2(2**s - 1)),
-        "log(2^s − 1) < log t for t ≥ ω(s−1) + 1": (log2(2**s - 1), log2(n)),
+        "s − 1 < log(2^s − 1)": (ln(power) - ln(2), ln(power - 1)),
+        "log(2^s − 1) < log t for t ≥ ω(s−1) + 1": (ln(power - 1), ln(n)),
         "4 ln t < 3 log t": (4 * ln(n), 3 * log2(n)),
-        "(43), line 4: 1/t⁸ + 2/t⁴ + 2/t⁴ ≤ 5/t⁴": (Fraction(1, n**8) + Fraction(4, n**4), Fraction(5, n**4)),
+        "(43), line 4: 1/t⁸ + 2/t⁴ + 2/t⁴ ≤ 5/t⁴": (1 / ball(n) ** 8 + 4 / ball(n) ** 4, 5 / ball(n) ** 4),
     }
 
 
@@ -259,18 +281,21 @@ def decreasing(T: int, gap: Fraction, epsilon: Fraction, levels_above: int, wher
     }
 
 
-@step("ω(s)/ω(s−1)", over=over(s=range(1, 65)))
-def _lengths(s: int) -> Sides:
-    """ω(s)/ω(s−1) ≤ 4"""
-    return Fraction(2 ** (s + 1) - 1, 2**s - 1), 4
+@step(
+    "ω(s)/ω(s−1)", over=over(before=tuple(2**s - 1 for s in range(1, 65))), prove=on(before=integers(1, None))
+)
+def _lengths(before: int) -> Sides:
+    """ω(s)/ω(s−1) ≤ 4, before = ω(s−1)"""
+    return ball(2 * before + 1) / before, 4
 
 
-@step("(48)", over=over(s=range(9, 65)))
-def _failures(s: int) -> Sides:
-    """ω(s) Σ_{t≥ω(s−1)} Σ_{h<t} 6/t⁴ ≤ 1 for s ≥ 9"""
-    before, length = 2**s - 1, 2 ** (s + 1) - 1
+@step(
+    "(48)", over=over(before=tuple(2**s - 1 for s in range(9, 65))), prove=on(before=integers(2**9 - 1, None))
+)
+def _failures(before: int) -> Sides:
+    """ω(s) Σ_{t≥ω(s−1)} Σ_{h<t} 6/t⁴ ≤ 1 for s ≥ 9, before = ω(s−1)"""
     # t - 1 choices of h, 5/t⁴ + 1/t⁴ each; the sum of 1/t³ from ω on is at most 1/ω³ + 1/(2ω²).
-    return length * 6 * (Fraction(1, before**3) + Fraction(1, 2 * before**2)), 1
+    return (2 * before + 1) * 6 * (1 / ball(before) ** 3 + 1 / (2 * ball(before) ** 2)), 1
 
 
 @steps(rows, "HHM-L12", "Lemma 12; App. E, (48), O(1) with constant 1")
@@ -278,7 +303,7 @@ def lemma() -> list[Step]:
     """P{θ_j = s} ω_j(s) ≤ 1 for every s ≥ d_j + 1, by the proof's own sum
 
     Add up the failure probabilities, 5/t⁴ for arm j and 1/t⁴ for the best arm, over all t >= ω(s-1) and h <
-    t, in exact rationals. d_j is at least 8 for every T >= 2, since 256 log T/Δ² >= 256: levels start at s =
+    t. d_j is at least 8 for every T >= 2, since 256 log T/Δ² >= 256: levels start at s =
     9. The sum falls in s.
     """
     return [_lengths, _failures]
