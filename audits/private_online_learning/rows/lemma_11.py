@@ -239,25 +239,31 @@ def _sum_of_squares(start: int, end: int) -> Any:
     return total
 
 
-@step("(28), lines 5-6", over=SUMS)
-def _whole_series(s: int, end: str) -> Sides:
-    """Σ_{t≥ω} 1/t² ≤ 2/ω, ω = ω(s−1)"""
-    start, horizon = _start_and_end(s, end)
-    return _sum_of_squares(start, horizon) + 1 / ball(horizon), 2 / ball(start)
+LENGTHS = tuple(2**s - 2 for s in range(2, 65))
 
 
-@step(over=over(r=range(1, 65)))
-def _ratio_of_lengths(r: int) -> Sides:
-    """ω(r+1)/ω(r) ≤ 3 for r ≥ 1"""
-    return Fraction(2 ** (r + 2) - 2, 2 ** (r + 1) - 2), 3
+@step("(28), lines 5-6", over=over(start=LENGTHS), prove=on(start=integers(2, None)))
+def _whole_series(start: int) -> Chain:
+    """Σ_{t≥ω} 1/t² ≤ 2/ω, ω = ω(s−1) = start: the terms telescope"""
+    omega = ball(start)
+    return {
+        "1/t² ≤ 1/(t−1) − 1/t, at t = start": (1 / omega**2, 1 / (omega - 1) - 1 / omega),
+        "Σ_{t≥ω} 1/t² ≤ 1/(ω−1) ≤ 2/ω": (1 / (omega - 1), 2 / omega),
+    }
+
+
+@step(over=over(before=LENGTHS), prove=on(before=integers(2, None)))
+def _ratio_of_lengths(before: int) -> Sides:
+    """ω(r+1)/ω(r) ≤ 3 for r ≥ 1, before = ω(r)"""
+    return ball(2 * before + 2) / before, 3
 
 
 @steps(rows, "HHM-L11/28", "App. C, (28): O(.), here with constant 2", role="step")
 def last_lines() -> list[Step]:
     """The sum of 1/t² from ω on is at most 2/ω, and lengths grow at most threefold
 
-    Add up 1/t² from t = ω(s−1) to T. The rest of the series is bounded by 1/T and added, so the sum is over
-    all t ≥ ω. This suffices for the chain of (28), which is an O(.).
+    Compare each term of the series with one of a telescoping series, for every t ≥ 2. The sum over all t ≥ ω
+    is then at most 1/(ω−1). This suffices for the chain of (28), which is an O(.).
     """
     return [_whole_series, _ratio_of_lengths]
 
