@@ -27,6 +27,7 @@ from dpaudit.suite import (
     listed,
     on,
     over,
+    reals,
     step,
     steps,
 )
@@ -177,15 +178,19 @@ def conditions(power: int, t: str) -> Chain:
     }
 
 
+FIRST_ROUNDS = ("first", "2 first", "first³")
+
+
 @inequality(
     rows,
     "HHM-L12/44",
     "App. E, (43), (44): O(1/t⁴), here with constant 1",
     kind="tail",
     role="step",
-    over=over(r=range(65), t=("first", "2 first", "first³")),
+    over=over(r=range(65), t=FIRST_ROUNDS),
+    prove=on(r=integers(0, None, each=0), t=choices(*FIRST_ROUNDS)),
 )
-def private_mean(r: int, t: str) -> Sides:
+def private_mean(r: int, t: str) -> Chain:
     """P(μ̃_h off by √(3 log t/h) + 6√8 log t ⌊log(h+1)⌋/(εh), upwards or downwards) ≤ 1/t⁴ for every h < t
 
     Bound the sum of both noises of a private mean of Hybrid-UCB, for every number h of observations in [2^r,
@@ -193,19 +198,25 @@ def private_mean(r: int, t: str) -> Sides:
     of the tree on 2^r leaves (scale 2r/ε), and its allowance is at least 6√8 log t r/ε. The bound is
     Chernoff's with exponent 4/5 in units of the nodes' scale, plus Hoeffding's exp(-6 log t) for the mean. It
     grows with the number of nodes and falls in t > h, so r nodes and the first t, 2^r + 1 (at least 3), are
-    the worst case.
+    the worst case. Each of the two summands is at most 1/(2t⁴). Both sides are times t⁴.
 
     Note: (43) and (44) need this bound, with or without the union bound (HHM-L12/43)
     """
-    first = max(2**r + 1, 3)
-    n = {"first": first, "2 first": 2 * first, "first³": first**3}[t]
-    allowance = 3 * ball(8).sqrt() * log2(n)
-    mean = (-6 * log2(n)).exp()
-    if r == 0:  # one observation: one draw of scale 2/epsilon against 6√8 log t/epsilon
-        return mean + (-allowance).exp() / 2, Fraction(1, n**4)
-    tree = (1 - ball(TILT * TILT)) ** (-r)
-    arrays = (1 - ball(TILT * TILT / (r * r))) ** (-r)
-    return mean + tree * arrays * (-ball(TILT) * allowance).exp(), Fraction(1, n**4)
+    two = ln(2)
+    # ln(2^r + 1), or ln 3
+    first = ln(3) if r < 1 else r * two + (1 + (-(r * two)).exp()).log()
+    level = {"first": first, "2 first": two + first, "first³": 3 * first}[t]
+    allowance = 3 * ball(8).sqrt() / two * level
+    if r < 1:  # one observation: one draw of scale 2/epsilon against 6√8 log t/epsilon
+        noise = (4 * level - allowance).exp() / 2
+    else:
+        tree = -(1 - ball(TILT**2)).log() * r
+        arrays = -(1 - ball(TILT**2) / ball(r) ** 2).log() * r
+        noise = (4 * level + tree + arrays - ball(TILT) * allowance).exp()
+    return {
+        "the mean: t⁴ e^(−6 log t) ≤ 1/2": (((4 - 6 / two) * level).exp(), Fraction(1, 2)),
+        "the noise: t⁴ P(noise beyond its allowance) ≤ 1/2": (noise, Fraction(1, 2)),
+    }
 
 
 # Eqs. (45) to (48)
@@ -233,23 +244,13 @@ def radius(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> Chain
     }
 
 
+FROM_2 = reals(2, None)
+
+
 def _defined(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> bool:
     return bool(_a(T, gap, epsilon) > 1)
 
 
-def _common(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> bool:
-    return bool(_a_log_a(T, gap, epsilon) >= 4)
-
-
-@inequality(
-    rows,
-    "HHM-L12/46/repaired",
-    "App. E, (46)",
-    role="repaired",
-    measure="left - right",
-    over=LEVELS.where(_common, "A log A ≥ 4"),
-    where="A log A ≥ 4",
-)
 @inequality(
     rows,
     "HHM-L12/46",
@@ -259,10 +260,9 @@ def _common(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> bool
     measure="left - right",
     # The last point has an ε larger than in the experiments, with A = 5/4.
     over=LEVELS.where(_defined, "A > 1") + listed("T gap epsilon levels_above", (2**10, 1, 2048, 1)),
-    where="A > 1, that is, whenever z_j is defined",
 )
-def decreasing(T: int, gap: Fraction, epsilon: Fraction, levels_above: int, where: str) -> Chain:
-    """s/2^s is below z_j/2^z_j, z_j = log(A log A), where {where}
+def decreasing(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> Chain:
+    """s/2^s is below z_j/2^z_j, z_j = log(A log A), where A > 1, that is, whenever z_j is defined
 
     Compute both inequalities of (46), A = 256 log T/(εΔ), at levels s = d_j + 1, d_j + 2, d_j + 9. x/2^x
     falls only from x = 1/ln 2 on (the paper takes x >= 2), and nothing in the proof makes z_j that large. For
@@ -279,6 +279,28 @@ def decreasing(T: int, gap: Fraction, epsilon: Fraction, levels_above: int, wher
         "s/2^s < z_j/2^z_j": (Fraction(s, 2**s), falling),
         "z_j/2^z_j ≤ εΔ/(128 log T)": (falling, ball(epsilon * gap) / (128 * log2(T))),
     }
+
+
+@step("falling", over=over(z="2 5/2 4 10 64", times="2 3 4 1000"), prove=on(z=FROM_2, times=FROM_2))
+def _falling(z: Fraction, times: Fraction) -> Sides:
+    """s/2^s < z_j/2^z_j for every s ≥ z_j + 1 and z_j ≥ 2, both sides times 2^z_j, times = 2^(s − z_j)"""
+    return (ball(z) + ball(times).log() / ln(2)) / ball(times), z
+
+
+@step("level", over=over(log_A="1 7/5 2 10 1000"), prove=on(log_A=reals(1, None)))
+def _level(log_A: Fraction) -> Sides:
+    """z_j/2^z_j ≤ 2/A = εΔ/(128 log T) for log A ≥ 1, both sides times A log A = 2^z_j"""
+    return ball(log_A) + ball(log_A).log() / ln(2), 2 * log_A
+
+
+@steps(rows, "HHM-L12/46/repaired", "App. E, (46)", role="repaired")
+def decreasing_repaired() -> list[Step]:
+    """s/2^s is below z_j/2^z_j, z_j = log(A log A), where A log A ≥ 4
+
+    The critical level d_j is at least z_j, so s ≥ d_j + 1 is z_j + 1 or more. A log A ≥ 4 is z_j ≥ 2, and
+    gives log A ≥ 1. T, Δ and ε occur only in A.
+    """
+    return [_falling, _level]
 
 
 @step(
