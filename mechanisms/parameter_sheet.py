@@ -10,7 +10,6 @@ server (``central``), or full noise of every user (``local``).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +18,7 @@ from typing import Any, Literal
 
 from dpaudit.core.errors import InvalidParameterError, UndecidedError
 from dpaudit.core.exact import ExactLike, exact, positive, probability
+from dpaudit.core.exact_functions import ceil_root
 from dpaudit.distributions import LatticeDistribution, WrappedMod
 from dpaudit.kernel.ball import MAX_PRECISION, START_PRECISION, arb, ball, precision
 from dpaudit.reference.mechanisms.local_noise import (
@@ -88,9 +88,7 @@ def rounded_up_root(factor: ExactLike, users: int) -> int:
     """Return ceil(factor sqrt(users)), computed in integers: the precision g for factor = s ε. At least 1."""
     if isinstance(users, bool) or not isinstance(users, int) or users < 1:
         raise InvalidParameterError(f"users must be an integer from 1 up, got {users!r}.")
-    square = positive(factor, name="factor") ** 2 * users
-    least = math.isqrt(square.numerator // square.denominator)
-    return least if least * least >= square else least + 1
+    return ceil_root(positive(factor, name="factor") ** 2 * users)
 
 
 def ceiling(compute: Callable[[], Any]) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from dpaudit.kernel.ball import arb, ball, integer
 
-__all__ = ["ceil_log2", "larger", "ln", "log2", "log_of_two_over"]
+__all__ = ["ceil_log2", "ceil_root", "larger", "ln", "log2", "log_of_two_over"]
 
 
 def ln(value: int | Fraction) -> arb:
@@ -43,3 +44,9 @@ def ceil_log2(value: int | Fraction | arb) -> int:
     """
     logarithm = log2(value)
     return integer(logarithm.ceil())
+
+
+def ceil_root(square: int | Fraction) -> int:
+    """Return the smallest integer g >= 0 with ``square <= g**2``, for an exact ``square`` >= 0."""
+    least = math.isqrt(math.floor(square))
+    return least if least * least >= square else least + 1

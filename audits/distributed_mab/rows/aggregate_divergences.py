@@ -25,6 +25,7 @@ from audits.distributed_mab.renyi_privacy import (
 from dpaudit.certify.build import discrete_gaussian_sum, integer_noise
 from dpaudit.core.claims import RenyiDP, ZeroConcentratedDP
 from dpaudit.core.evidence import Evidence
+from dpaudit.core.exact_functions import ceil_root
 from dpaudit.core.suite import Group, Run
 from dpaudit.core.views import SERVER, View
 from dpaudit.kernel.ball import ball, precision
@@ -40,7 +41,23 @@ from dpaudit.reference.mechanisms.parameter_sheet import (
     rounded_up_root,
     skellam_sheet,
 )
-from dpaudit.suite import Grid, Sides, Step, evidence, full, inequality, listed, only_quick, over, step, steps
+from dpaudit.suite import (
+    Chain,
+    Grid,
+    Sides,
+    Step,
+    evidence,
+    full,
+    inequality,
+    integers,
+    listed,
+    on,
+    only_quick,
+    over,
+    reals,
+    step,
+    steps,
+)
 
 __all__ = ["rows"]
 
@@ -188,23 +205,51 @@ SLACK = 1 + Fraction(1, 10**20)
 
 
 def _algebra(epsilons: str) -> Any:
-    return over(epsilon=epsilons, s="1 3 10", n=(2, 4, 100, 2**19), order=(2, 64))
+    return over(epsilon=epsilons, s="1 3 10", n=(2, 4, 100, 2**19))
 
 
 EVERY = _algebra(f"{BELOW_ONE} {FROM_ONE}")
+#: The ranges of the scaling factor, the batch, and g over its least value.
+OTHERS = {"s": reals(1, None), "n": integers(1, None), "excess": reals(1, None)}
 
 
-@inequality(rows, "CZ23-T2P/algebra/first", "proof of Theorem 2", over=EVERY, role="step")
-def first_branch(epsilon: Fraction, s: Fraction, n: int, order: int) -> Sides:
+def _precision(epsilon: Fraction, s: Fraction, n: int, excess: Fraction | None) -> Any:
+    """Return g = ⌈sε sqrt n⌉ as a ball, or ``excess`` times sε sqrt n."""
+    if excess is None:
+        return ball(ceil_root((s * epsilon) ** 2 * n))
+    return ball(s * epsilon) * ball(n).sqrt() * ball(excess)
+
+
+def _slack(excess: Fraction | None) -> Any:
+    return ball(SLACK if excess is None else 1)
+
+
+@inequality(
+    rows,
+    "CZ23-T2P/algebra/first",
+    "proof of Theorem 2",
+    over=EVERY,
+    prove=on(epsilon=reals(0, None, "()"), **OTHERS),
+    role="step",
+)
+def first_branch(epsilon: Fraction, s: Fraction, n: int, excess: Fraction | None = None) -> Chain:
     """From Lemma 3 to Theorem 2: ((2α-1)g² + 6g)ε⁴/(4g⁴) <= (2α-1)ε²/(4s²n) + 3ε/(2s³n^{3/2})
 
-    Insert Δ = g, σ² = g²/ε² and g = ⌈sε sqrt n⌉ into Lemma 3 and compare with the theorem's term (a factor 1
-    + 1e-20 covers the points at which both are equal).
+    Insert Δ = g, σ² = g²/ε² and g = ⌈sε sqrt n⌉ into Lemma 3 and compare with the theorem's term, summand by
+    summand (a factor 1 + 1e-20 covers the points at which both are equal).
+
+    Note: on a range it is proved for every g = excess · sε sqrt(n) with excess >= 1. The rounded g is one of
+    them, and the factor 1 + 1e-20 is not used
     """
-    g = Fraction(rounded_up_root(s * epsilon, n))
-    tail = ball(3 * epsilon / (2 * s**3 * n)) / ball(n).sqrt()
-    printed = ball((2 * order - 1) * epsilon**2 / (4 * s**2 * n)) + tail
-    return ((2 * order - 1) * g**2 + 6 * g) * epsilon**4 / (4 * g**4), ball(SLACK) * printed
+    g, slack = _precision(epsilon, s, n, excess), _slack(excess)
+    tail = ball(3 * epsilon) / (2 * ball(s**3 * n) * ball(n).sqrt())
+    return {
+        "g²ε⁴/(4g⁴) <= ε²/(4s²n), both times 2α-1": (
+            ball(epsilon**4) / (4 * g**2),
+            slack * ball(epsilon**2) / ball(4 * s**2 * n),
+        ),
+        "6gε⁴/(4g⁴) <= 3ε/(2s³n^{3/2})": (ball(3 * epsilon**4) / (2 * g**3), slack * tail),
+    }
 
 
 @inequality(
@@ -212,6 +257,7 @@ def first_branch(epsilon: Fraction, s: Fraction, n: int, order: int) -> Sides:
     "CZ23-T2P/algebra/second/repaired",
     "proof of Theorem 2, repaired",
     over=EVERY,
+    prove=on(epsilon=reals(0, None, "()"), **OTHERS),
     role="repaired",
     power=1,
     words="3ε/(2s sqrt n), for every ε",
@@ -221,6 +267,7 @@ def first_branch(epsilon: Fraction, s: Fraction, n: int, order: int) -> Sides:
     "CZ23-T2P/algebra/second/range",
     "proof of Theorem 2",
     over=_algebra(FROM_ONE),
+    prove=on(epsilon=reals(1, None), **OTHERS),
     role="step",
     power=2,
     words="3ε²/(2s sqrt n), for ε >= 1",
@@ -235,16 +282,28 @@ def first_branch(epsilon: Fraction, s: Fraction, n: int, order: int) -> Sides:
     power=2,
     words="3ε²/(2s sqrt n), as printed",
 )
-def second_branch(epsilon: Fraction, s: Fraction, n: int, order: int, power: int, words: str) -> Sides:
+def second_branch(
+    epsilon: Fraction,
+    s: Fraction,
+    n: int,
+    power: int,
+    words: str,
+    excess: Fraction | None = None,
+) -> Sides:
     """From Lemma 3 to Theorem 2: 3ε²/(2g) <= {words}
 
     Insert Δ = g, σ² = g²/ε² and g = ⌈sε sqrt n⌉ into Lemma 3 and compare with the theorem's term.
 
+    Note: on a range it is proved for every g = excess · sε sqrt(n) with excess >= 1. The rounded g is one of
+    them, and the factor 1 + 1e-20 is not used
+
     Note: 3σ^{-2}Δ/2 = 3ε²/(2g), and g >= sε sqrt(n) leaves one factor ε: the printed branch needs g >= s
     sqrt(n) and is too small by up to 1/ε for ε < 1. The theorem's ε(α) itself still holds (CZ23-T2P/curve)
     """
-    printed = ball(SLACK * 3 * epsilon**power / (2 * s)) / ball(n).sqrt()
-    return 3 * epsilon**2 / (2 * rounded_up_root(s * epsilon, n)), printed
+    g = _precision(epsilon, s, n, excess)
+    return ball(3 * epsilon**2) / (2 * g), _slack(excess) * ball(3 * epsilon**power) / (
+        2 * ball(s) * ball(n).sqrt()
+    )
 
 
 USERS, PRESENT = 16, 15

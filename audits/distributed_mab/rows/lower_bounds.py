@@ -26,8 +26,10 @@ from dpaudit.suite import (
     full,
     inequality,
     leaf,
+    on,
     only_quick,
     over,
+    reals,
 )
 from dpaudit.suite.regret import CUT_AND_CHARGED, Interval, proportion_interval
 
@@ -81,18 +83,20 @@ def group_privacy(n: int, gap: Fraction, epsilon: Fraction) -> Sides:
     SOURCE,
     role="step",
     over=over(gap="1/1000 1/100 1/10 1/4", epsilon="1/20 1 20", factor=(1, 2, 10**6, 10**30)),
+    prove=on(gap=reals(0, "1/2", "(]"), epsilon=reals("1/1000", None), factor=reals(1, None)),
 )
 def argument(gap: Fraction, epsilon: Fraction, factor: int) -> Sides:
     """Fewer than log T/(100εΔ) pulls with chance 1/2 would cost more than T^{3/4} elsewhere, for T >= (4/Δ)^5
 
     If arm a gets fewer than n pulls with probability 1/2 in the base instance, it does so with probability
     e^{-2nΔε}/2 in the instance in which it is the best arm. Each pull of another arm then costs Δ: T^{3/4} <=
-    (1/2) e^{-2nΔε} Δ (T - n), n = log T/(100εΔ); T = factor (4/Δ)^5.
+    (1/2) e^{-2nΔε} Δ (T - n), n = log T/(100εΔ); T = factor (4/Δ)^5. It is proved for ε >= 1/1000 and Δ <=
+    1/2, the gaps of the construction.
 
     Note: e^{-2nΔε} = T^{-1/50}, so the constant 100 is not optimal. T has to be large compared with 1/Δ
     """
-    T = (4 * int(1 / gap)) ** 5 * factor
-    fewer = T - ln(T) / ball(100 * epsilon * gap)
+    T = (4 / gap) ** 5 * factor
+    fewer = ball(T) - ln(T) / ball(100 * epsilon * gap)
     return (ln(T) * ball(Fraction(3, 4))).exp(), (-ln(T) / 50).exp() * ball(gap) * fewer / 2
 
 

@@ -17,7 +17,7 @@ from dpaudit.distributions import DiscreteLaplace, PolyaDifference, Skellam
 from dpaudit.distributions.exact_tails import beyond
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.mechanisms.parameter_sheet import LAPLACE_SUM_CONSTANT as C
-from dpaudit.suite import Sides, Step, evidence, full, inequality, listed, over, step, steps
+from dpaudit.suite import Sides, Step, evidence, full, inequality, listed, on, over, step, steps
 
 __all__ = ["LEVELS", "rows", "skellam_radius"]
 
@@ -78,6 +78,7 @@ def skellam_pair(run: Run, proxy: Fraction, scale: Fraction) -> list[Evidence]:
     "CZ23-P1/derivation/repaired",
     "Proposition 1 with Lemma 7",
     role="repaired",
+    prove=on(),
     square=Fraction(1, 2),
     case="1/sqrt(2), as the proof shows",
 )

@@ -14,11 +14,24 @@ from typing import Any
 import numpy as np
 
 from dpaudit.core.claims import Ordering
-from dpaudit.core.exact_functions import ceil_log2, ln
+from dpaudit.core.exact_functions import ceil_log2, ln, log2
 from dpaudit.core.suite import Group, Run
 from dpaudit.distributions.noisy_sums import ROUNDING, binomial_laplace_tail
 from dpaudit.kernel.ball import ball
-from dpaudit.suite import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
+from dpaudit.suite import (
+    Chain,
+    Measured,
+    Sides,
+    Step,
+    evidence,
+    full,
+    inequality,
+    integers,
+    on,
+    over,
+    step,
+    steps,
+)
 from dpaudit.suite.tables import largest_of
 
 __all__ = ["INSTANCES", "LEVELS", "double_sum", "rows", "threshold"]
@@ -226,25 +239,31 @@ def _sum_of_squares(start: int, end: int) -> Any:
     return total
 
 
-@step("(28), lines 5-6", over=SUMS)
-def _whole_series(s: int, end: str) -> Sides:
-    """Σ_{t≥ω} 1/t² ≤ 2/ω, ω = ω(s−1)"""
-    start, horizon = _start_and_end(s, end)
-    return _sum_of_squares(start, horizon) + 1 / ball(horizon), 2 / ball(start)
+LENGTHS = tuple(2**s - 2 for s in range(2, 65))
 
 
-@step(over=over(r=range(1, 65)))
-def _ratio_of_lengths(r: int) -> Sides:
-    """ω(r+1)/ω(r) ≤ 3 for r ≥ 1"""
-    return Fraction(2 ** (r + 2) - 2, 2 ** (r + 1) - 2), 3
+@step("(28), lines 5-6", over=over(start=LENGTHS), prove=on(start=integers(2, None)))
+def _whole_series(start: int) -> Chain:
+    """Σ_{t≥ω} 1/t² ≤ 2/ω, ω = ω(s−1) = start: the terms telescope"""
+    omega = ball(start)
+    return {
+        "1/t² ≤ 1/(t−1) − 1/t, at t = start": (1 / omega**2, 1 / (omega - 1) - 1 / omega),
+        "Σ_{t≥ω} 1/t² ≤ 1/(ω−1) ≤ 2/ω": (1 / (omega - 1), 2 / omega),
+    }
+
+
+@step(over=over(before=LENGTHS), prove=on(before=integers(2, None)))
+def _ratio_of_lengths(before: int) -> Sides:
+    """ω(r+1)/ω(r) ≤ 3 for r ≥ 1, before = ω(r)"""
+    return ball(2 * before + 2) / before, 3
 
 
 @steps(rows, "HHM-L11/28", "App. C, (28): O(.), here with constant 2", role="step")
 def last_lines() -> list[Step]:
     """The sum of 1/t² from ω on is at most 2/ω, and lengths grow at most threefold
 
-    Add up 1/t² from t = ω(s−1) to T. The rest of the series is bounded by 1/T and added, so the sum is over
-    all t ≥ ω. This suffices for the chain of (28), which is an O(.).
+    Compare each term of the series with one of a telescoping series, for every t ≥ 2. The sum over all t ≥ ω
+    is then at most 1/(ω−1). This suffices for the chain of (28), which is an O(.).
     """
     return [_whole_series, _ratio_of_lengths]
 
@@ -264,29 +283,35 @@ def integral(s: int, end: str) -> Sides:
     return _sum_of_squares(start, horizon), 1 / ball(start) - 1 / ball(horizon)
 
 
-def double_sum(s: int) -> Fraction:
-    """Bound the sum over t >= 2^s - 2 of floor(log t) 2/t³ from above.
+def double_sum(power: int) -> Any:
+    """Bound the sum over t >= 2^s - 2 of floor(log t) 2/t³ from above, power = 2^s.
 
     Terms below 2^s are added exactly. The block from 2^p to 2^(p+1) - 1 is at most its first term plus an
     integral, 2p (8^-p + (3/8) 4^-p). Forty blocks are bounded in this way, and the rest by a geometric
     series.
     """
-    head = sum((Fraction(2 * (s - 1), t**3) for t in (2**s - 2, 2**s - 1)), Fraction(0))
-    blocks = sum(2 * p * (Fraction(1, 8**p) + Fraction(3, 8) * Fraction(1, 4**p)) for p in range(s, s + 40))
-    # From p = q on, 2p (8^-p + 3/8 4^-p) <= 3p 4^-p. These terms at least halve each time, so their sum is at
-    # most twice the first.
-    q = s + 40
-    return head + blocks + 2 * Fraction(3 * q, 4**q)
+    s, n = log2(power), ball(power)
+    head = 2 * (s - 1) / (n - 2) ** 3 + 2 * (s - 1) / (n - 1) ** 3
+    blocks = sum(2 * (s + i) * (1 / (8**i * n**3) + 3 / (8 * 4**i * n**2)) for i in range(40))
+    # From p = s + 40 on, 2p (8^-p + 3/8 4^-p) <= 3p 4^-p. These terms at least halve each time, so their sum
+    # is at most twice the first.
+    return head + blocks + 6 * (s + 40) / (4**40 * n**2)
 
 
-@inequality(rows, "HHM-L11", "Lemma 11; App. C, (21)-(28), O(1) with constant 1", over=over(s=range(6, 65)))
-def lemma(s: int) -> Sides:
+@inequality(
+    rows,
+    "HHM-L11",
+    "Lemma 11; App. C, (21)-(28), O(1) with constant 1",
+    over=over(power=tuple(2**s for s in range(6, 65))),
+    prove=on(power=integers(2**6, None)),
+)
+def lemma(power: int) -> Sides:
     """P{θ_j = s} ω_j(s) ≤ ω(s) Σ_{t≥ω(s−1)} ⌊log t⌋ · 2/t³ ≤ 1 for every s ≥ d_j + 1
 
     Add up the failure probabilities of (25) and (26), 1/t³ each, over all t >= ω(s-1) and all floor(log t)
-    arrays of the best arm, in exact rationals. d_j is at least 5 for every T >= 2, since 24 ln T/(Δ min{Δ,
+    arrays of the best arm, with power = 2^s. d_j is at least 5 for every T >= 2, since 24 ln T/(Δ min{Δ,
     ε}) >= 24 ln 2 > 16: levels start at s = 6.
 
     Note: the lemma gives more than O(1): ω(s) P{θ_j = s} is O(log ω/ω), a sum over s that converges
     """
-    return (2 ** (s + 1) - 2) * double_sum(s), 1
+    return (2 * power - 2) * double_sum(power), 1

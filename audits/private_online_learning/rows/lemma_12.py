@@ -16,7 +16,21 @@ from dpaudit.core.exact_functions import ceil_log2, larger, ln, log2
 from dpaudit.core.suite import Group, Run
 from dpaudit.distributions.summed import laplace_sum_tail
 from dpaudit.kernel.ball import arb, ball
-from dpaudit.suite import Chain, Constant, Sides, Step, inequality, listed, over, step, steps
+from dpaudit.suite import (
+    Chain,
+    Constant,
+    Sides,
+    Step,
+    choices,
+    inequality,
+    integers,
+    listed,
+    on,
+    over,
+    reals,
+    step,
+    steps,
+)
 
 __all__ = ["critical_level", "rows", "split_sides"]
 
@@ -131,28 +145,40 @@ def split(s: int, level: str) -> Sides:
     return split_sides(s, 2**s + 4, Fraction(s - (level != "s"), s))
 
 
-ROUNDS = over(s=(9, 10, 14, 22, 40, 64), t=("2^s", "2^s + 4", "4^s"))
+ROUNDS = ("2^s", "2^s + 4", "4^s")
+POWERS = tuple(2**s for s in (9, 10, 14, 22, 40, 64))
 
 
-@inequality(rows, "HHM-L12/43-conditions", "App. E, text below (43)", role="step", over=ROUNDS)
-def conditions(s: int, t: str) -> Chain:
+@inequality(
+    rows,
+    "HHM-L12/43-conditions",
+    "App. E, text below (43)",
+    role="step",
+    over=over(power=POWERS, t=ROUNDS),
+    prove=on(power=integers(2**9, None), t=choices(*ROUNDS)),
+)
+def conditions(power: int, t: str) -> Chain:
     """The conditions under which (43) applies Fact 2, and its total
 
     Compute each condition that the text below (43) states, at levels s from 9 (the smallest d_j + 1) on and
-    rounds from 2^s on. (39) also sums over t = ω(s-1), at which log(2^s - 1) < log t is an equality. Arm j
-    can be pulled at this level only K rounds later.
+    rounds from 2^s on, power = 2^s. (39) also sums over t = ω(s-1), at which log(2^s - 1) < log t is an
+    equality. Arm j can be pulled at this level only K rounds later. The two lines that compare only
+    logarithms are times ln 2.
     """
-    n = {"2^s": 2**s, "2^s + 4": 2**s + 4, "4^s": 4**s}[t]
+    n, s = {"2^s": power, "2^s + 4": power + 4, "4^s": power**2}[t], log2(power)
     root = (4 * ln(n)).sqrt()
-    least, chi = larger(ball(s - 1).sqrt(), root), 3 * log2(n) / root
+    least, chi = larger((s - 1).sqrt(), root), 3 * log2(n) / root
     return {
         "arrays: max{√(s−1), √ln t⁴} < √8 log(t³)(s−1)/√(8 ln t⁴)": (least, (s - 1) * chi),
         "tree: max{√(s−1), √ln t⁴} < √8 log(t³)/√(8 ln t⁴)": (least, chi),
-        "s − 1 < log(2^s − 1)": (s - 1, log2(2**s - 1)),
-        "log(2^s − 1) < log t for t ≥ ω(s−1) + 1": (log2(2**s - 1), log2(n)),
+        "s − 1 < log(2^s − 1)": (ln(power) - ln(2), ln(power - 1)),
+        "log(2^s − 1) < log t for t ≥ ω(s−1) + 1": (ln(power - 1), ln(n)),
         "4 ln t < 3 log t": (4 * ln(n), 3 * log2(n)),
-        "(43), line 4: 1/t⁸ + 2/t⁴ + 2/t⁴ ≤ 5/t⁴": (Fraction(1, n**8) + Fraction(4, n**4), Fraction(5, n**4)),
+        "(43), line 4: 1/t⁸ + 2/t⁴ + 2/t⁴ ≤ 5/t⁴": (1 / ball(n) ** 8 + 4 / ball(n) ** 4, 5 / ball(n) ** 4),
     }
+
+
+FIRST_ROUNDS = ("first", "2 first", "first³")
 
 
 @inequality(
@@ -161,9 +187,10 @@ def conditions(s: int, t: str) -> Chain:
     "App. E, (43), (44): O(1/t⁴), here with constant 1",
     kind="tail",
     role="step",
-    over=over(r=range(65), t=("first", "2 first", "first³")),
+    over=over(r=range(65), t=FIRST_ROUNDS),
+    prove=on(r=integers(0, None, each=0), t=choices(*FIRST_ROUNDS)),
 )
-def private_mean(r: int, t: str) -> Sides:
+def private_mean(r: int, t: str) -> Chain:
     """P(μ̃_h off by √(3 log t/h) + 6√8 log t ⌊log(h+1)⌋/(εh), upwards or downwards) ≤ 1/t⁴ for every h < t
 
     Bound the sum of both noises of a private mean of Hybrid-UCB, for every number h of observations in [2^r,
@@ -171,19 +198,25 @@ def private_mean(r: int, t: str) -> Sides:
     of the tree on 2^r leaves (scale 2r/ε), and its allowance is at least 6√8 log t r/ε. The bound is
     Chernoff's with exponent 4/5 in units of the nodes' scale, plus Hoeffding's exp(-6 log t) for the mean. It
     grows with the number of nodes and falls in t > h, so r nodes and the first t, 2^r + 1 (at least 3), are
-    the worst case.
+    the worst case. Each of the two summands is at most 1/(2t⁴). Both sides are times t⁴.
 
     Note: (43) and (44) need this bound, with or without the union bound (HHM-L12/43)
     """
-    first = max(2**r + 1, 3)
-    n = {"first": first, "2 first": 2 * first, "first³": first**3}[t]
-    allowance = 3 * ball(8).sqrt() * log2(n)
-    mean = (-6 * log2(n)).exp()
-    if r == 0:  # one observation: one draw of scale 2/epsilon against 6√8 log t/epsilon
-        return mean + (-allowance).exp() / 2, Fraction(1, n**4)
-    tree = (1 - ball(TILT * TILT)) ** (-r)
-    arrays = (1 - ball(TILT * TILT / (r * r))) ** (-r)
-    return mean + tree * arrays * (-ball(TILT) * allowance).exp(), Fraction(1, n**4)
+    two = ln(2)
+    # ln(2^r + 1), or ln 3
+    first = ln(3) if r < 1 else r * two + (1 + (-(r * two)).exp()).log()
+    level = {"first": first, "2 first": two + first, "first³": 3 * first}[t]
+    allowance = 3 * ball(8).sqrt() / two * level
+    if r < 1:  # one observation: one draw of scale 2/epsilon against 6√8 log t/epsilon
+        noise = (4 * level - allowance).exp() / 2
+    else:
+        tree = -(1 - ball(TILT**2)).log() * r
+        arrays = -(1 - ball(TILT**2) / ball(r) ** 2).log() * r
+        noise = (4 * level + tree + arrays - ball(TILT) * allowance).exp()
+    return {
+        "the mean: t⁴ e^(−6 log t) ≤ 1/2": (((4 - 6 / two) * level).exp(), Fraction(1, 2)),
+        "the noise: t⁴ P(noise beyond its allowance) ≤ 1/2": (noise, Fraction(1, 2)),
+    }
 
 
 # Eqs. (45) to (48)
@@ -211,23 +244,13 @@ def radius(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> Chain
     }
 
 
+FROM_2 = reals(2, None)
+
+
 def _defined(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> bool:
     return bool(_a(T, gap, epsilon) > 1)
 
 
-def _common(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> bool:
-    return bool(_a_log_a(T, gap, epsilon) >= 4)
-
-
-@inequality(
-    rows,
-    "HHM-L12/46/repaired",
-    "App. E, (46)",
-    role="repaired",
-    measure="left - right",
-    over=LEVELS.where(_common, "A log A ≥ 4"),
-    where="A log A ≥ 4",
-)
 @inequality(
     rows,
     "HHM-L12/46",
@@ -237,10 +260,9 @@ def _common(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> bool
     measure="left - right",
     # The last point has an ε larger than in the experiments, with A = 5/4.
     over=LEVELS.where(_defined, "A > 1") + listed("T gap epsilon levels_above", (2**10, 1, 2048, 1)),
-    where="A > 1, that is, whenever z_j is defined",
 )
-def decreasing(T: int, gap: Fraction, epsilon: Fraction, levels_above: int, where: str) -> Chain:
-    """s/2^s is below z_j/2^z_j, z_j = log(A log A), where {where}
+def decreasing(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> Chain:
+    """s/2^s is below z_j/2^z_j, z_j = log(A log A), where A > 1, that is, whenever z_j is defined
 
     Compute both inequalities of (46), A = 256 log T/(εΔ), at levels s = d_j + 1, d_j + 2, d_j + 9. x/2^x
     falls only from x = 1/ln 2 on (the paper takes x >= 2), and nothing in the proof makes z_j that large. For
@@ -259,18 +281,43 @@ def decreasing(T: int, gap: Fraction, epsilon: Fraction, levels_above: int, wher
     }
 
 
-@step("ω(s)/ω(s−1)", over=over(s=range(1, 65)))
-def _lengths(s: int) -> Sides:
-    """ω(s)/ω(s−1) ≤ 4"""
-    return Fraction(2 ** (s + 1) - 1, 2**s - 1), 4
+@step("falling", over=over(z="2 5/2 4 10 64", times="2 3 4 1000"), prove=on(z=FROM_2, times=FROM_2))
+def _falling(z: Fraction, times: Fraction) -> Sides:
+    """s/2^s < z_j/2^z_j for every s ≥ z_j + 1 and z_j ≥ 2, both sides times 2^z_j, times = 2^(s − z_j)"""
+    return (ball(z) + ball(times).log() / ln(2)) / ball(times), z
 
 
-@step("(48)", over=over(s=range(9, 65)))
-def _failures(s: int) -> Sides:
-    """ω(s) Σ_{t≥ω(s−1)} Σ_{h<t} 6/t⁴ ≤ 1 for s ≥ 9"""
-    before, length = 2**s - 1, 2 ** (s + 1) - 1
+@step("level", over=over(log_A="1 7/5 2 10 1000"), prove=on(log_A=reals(1, None)))
+def _level(log_A: Fraction) -> Sides:
+    """z_j/2^z_j ≤ 2/A = εΔ/(128 log T) for log A ≥ 1, both sides times A log A = 2^z_j"""
+    return ball(log_A) + ball(log_A).log() / ln(2), 2 * log_A
+
+
+@steps(rows, "HHM-L12/46/repaired", "App. E, (46)", role="repaired")
+def decreasing_repaired() -> list[Step]:
+    """s/2^s is below z_j/2^z_j, z_j = log(A log A), where A log A ≥ 4
+
+    The critical level d_j is at least z_j, so s ≥ d_j + 1 is z_j + 1 or more. A log A ≥ 4 is z_j ≥ 2, and
+    gives log A ≥ 1. T, Δ and ε occur only in A.
+    """
+    return [_falling, _level]
+
+
+@step(
+    "ω(s)/ω(s−1)", over=over(before=tuple(2**s - 1 for s in range(1, 65))), prove=on(before=integers(1, None))
+)
+def _lengths(before: int) -> Sides:
+    """ω(s)/ω(s−1) ≤ 4, before = ω(s−1)"""
+    return ball(2 * before + 1) / before, 4
+
+
+@step(
+    "(48)", over=over(before=tuple(2**s - 1 for s in range(9, 65))), prove=on(before=integers(2**9 - 1, None))
+)
+def _failures(before: int) -> Sides:
+    """ω(s) Σ_{t≥ω(s−1)} Σ_{h<t} 6/t⁴ ≤ 1 for s ≥ 9, before = ω(s−1)"""
     # t - 1 choices of h, 5/t⁴ + 1/t⁴ each; the sum of 1/t³ from ω on is at most 1/ω³ + 1/(2ω²).
-    return length * 6 * (Fraction(1, before**3) + Fraction(1, 2 * before**2)), 1
+    return (2 * before + 1) * 6 * (1 / ball(before) ** 3 + 1 / (2 * ball(before) ** 2)), 1
 
 
 @steps(rows, "HHM-L12", "Lemma 12; App. E, (48), O(1) with constant 1")
@@ -278,7 +325,7 @@ def lemma() -> list[Step]:
     """P{θ_j = s} ω_j(s) ≤ 1 for every s ≥ d_j + 1, by the proof's own sum
 
     Add up the failure probabilities, 5/t⁴ for arm j and 1/t⁴ for the best arm, over all t >= ω(s-1) and h <
-    t, in exact rationals. d_j is at least 8 for every T >= 2, since 256 log T/Δ² >= 256: levels start at s =
+    t. d_j is at least 8 for every T >= 2, since 256 log T/Δ² >= 256: levels start at s =
     9. The sum falls in s.
     """
     return [_lengths, _failures]

@@ -6,7 +6,7 @@ As printed, with Laplace(1/ε) on each sum, and with Laplace(2/ε), which replac
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from dpaudit.distributions.noisy_sums import (
     two_point_sum,
 )
 from dpaudit.kernel.ball import ball
-from dpaudit.suite import Measured, Sides, Step, evidence, full, over, step, steps
+from dpaudit.suite import Chain, Measured, Sides, Step, evidence, full, integers, on, over, reals, step, steps
 from dpaudit.suite.tables import largest_of
 
 __all__ = ["EPSILONS", "GAPS", "leader_error_ratios", "rows"]
@@ -87,18 +87,20 @@ def leader_error_ratios(*, r: int, gap: float, epsilon: float, noise: float) -> 
     ]
 
 
-@step(over=over(x=tuple(Fraction(k, 16) for k in range(16 * 200))))
+@step(over=over(x=tuple(Fraction(k, 16) for k in range(16 * 200))), prove=on(x=reals(0, None)))
 def _union_bound_over_two_draws(x: Fraction) -> Sides:
     """P(ξ ≥ x) = (2 + x)e^−x/4 ≤ e^−x/2"""
     return (2 + ball(x)) * (-ball(x)).exp() / 4, (-ball(x) / 2).exp()
 
 
-def _two_terms(gap: Fraction, epsilon: Fraction, r: int, noise: int) -> tuple[Any, int]:
+def _two_terms(gap: Fraction, epsilon: Fraction, n: int, noise: int) -> Chain:
     # Both sides divided by exp(-n gap min{gap, epsilon}/8), so that equality stays exact.
-    n = 2**r
-    common = n * gap * min(gap, epsilon) / 8
-    mean = ball(common - n * gap * gap / 8).exp()
-    return mean + ball(common - n * gap * epsilon / (4 * noise)).exp(), 2
+    mean = max(gap - epsilon, 0)
+    draws = max(epsilon - gap, 0) + (Fraction(2, noise) - 1) * epsilon
+    return {
+        "e^(−nΔ²/8) ≤ e^(−nΔ min{Δ, ε}/8)": ((-ball(n * gap * mean) / 8).exp(), 1),
+        f"e^(−nΔε/{4 * noise}) ≤ e^(−nΔ min{{Δ, ε}}/8)": ((-ball(n * gap * draws) / 8).exp(), 1),
+    }
 
 
 @steps(rows, "HHM-L13/55/repaired", "App. G, from (55) on", role="repaired", kind="tail", noise=2)
@@ -113,8 +115,9 @@ def inequalities(noise: int) -> list[Step]:
     """
     sum_of_two = Step(
         name="sum of the two terms",
-        text=f"e^(−nΔ²/8) + e^(−nΔε/{4 * noise}) ≤ 2 e^(−nΔ min{{Δ, ε}}/8), n = 2^r",
-        sides=_two_terms,
-        over=over(gap=GAPS, epsilon=EPSILONS, r=(0, 1, 4, 10, 20), noise=noise),
+        text=f"e^(−nΔ²/8) + e^(−nΔε/{4 * noise}) ≤ 2 e^(−nΔ min{{Δ, ε}}/8), n = 2^r, term by term",
+        sides=partial(_two_terms, noise=noise),
+        over=over(gap=GAPS, epsilon=EPSILONS, n=(1, 2, 2**4, 2**10, 2**20)),
+        prove=on(gap=reals(0, 1, "(]"), epsilon=reals(0, None, "()"), n=integers(1, None)),
     )
     return [_union_bound_over_two_draws, sum_of_two]

@@ -23,7 +23,7 @@ from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import larger, ln
 from dpaudit.core.plots import table
 from dpaudit.core.suite import Group, Run
-from dpaudit.kernel.ball import arb, ball, precision, upper
+from dpaudit.kernel.ball import arb, ball, integer, precision, upper
 from dpaudit.reference.algorithms.online.one_best import ROUNDING, worst_regret
 from dpaudit.suite import (
     Control,
@@ -35,7 +35,10 @@ from dpaudit.suite import (
     false_inequality,
     full,
     inequality,
+    integers,
+    on,
     over,
+    reals,
     step,
     steps,
 )
@@ -174,14 +177,21 @@ def _at_most_one(value: Any) -> Any:
     return value if value < 1 else arb(1)  # no point of the grid straddles 1
 
 
-@step("repaired inequality", over=EXPONENTS)
-def _repaired(M: int, x: Fraction) -> Sides:
-    """0.45 M min{1, (M−1)/e^x} ≤ 0.9 M(M−1)/(M−1+e^x) with x = 10εD, both sides divided by 0.45 M"""
-    tail = ball(x).exp()
-    return _at_most_one((M - 1) / tail), 2 * (M - 1) / (M - 1 + tail)
+RATIOS = "1/1000000 1/22026 1/100 1/2 999/1000 1 1001/1000 2 15 255 999999"
 
 
-@step("error at n = ln K/(10εΔ)", over=over(K=(2, 3, 4, 16, 256, 10**6)))
+@step("repaired inequality", over=over(ratio=RATIOS), prove=on(ratio=reals(0, None, "()")).cut(ratio="1"))
+def _repaired(ratio: Fraction) -> Sides:
+    """0.45 M min{1, (M−1)/e^(10εD)} ≤ 0.9 M(M−1)/(M−1+e^(10εD)), both sides divided by 0.45 M, ratio =
+    (M−1)/e^(10εD)"""
+    return ball(min(1, ratio)), ball(2 * ratio) / ball(1 + ratio)
+
+
+@step(
+    "error at n = ln K/(10εΔ)",
+    over=over(K=(2, 3, 4, 16, 256, 10**6)),
+    prove=on(K=integers(2, None)),
+)
 def _error(K: int) -> Sides:
     """0.2 ≤ 0.45 (K−1)/K"""
     return Fraction(1, 5), Fraction(45 * (K - 1), 100 * K)
@@ -215,22 +225,24 @@ STATED, SURVIVING = Fraction(98, 10_000), Fraction(225, 10_000)
 
 def _critical(K: int, gap: Fraction, epsilon: Fraction) -> Any:
     """Return m* = ln K/(10 epsilon gap)."""
-    return ln(K) / ball(10 * epsilon * gap)
+    return ln(K) / (10 * ball(epsilon) * ball(gap))
 
 
-def _whole(value: Any) -> int:
-    """Return the floor of a ball that contains no integer."""
-    return int(value.floor().unique_fmpz())
+#: The range of Theorem 10, beside m* over a whole number.
+RANGE = {"gap": reals(0, 1, "(]"), "epsilon": reals(0, None, "()")}
 
 
 def _one_round(K: int, gap: Fraction, epsilon: Fraction) -> bool:
     return bool(_critical(K, gap, epsilon) >= 1)
 
 
-def _first_rounds(K: int, gap: Fraction, epsilon: Fraction, constant: Fraction) -> Sides:
-    """Return ``constant`` ln K/epsilon and 0.2 · 0.49 ⌊m*⌋ Δ."""
+def _first_rounds(
+    K: int, gap: Fraction, epsilon: Fraction, constant: Fraction, part: Fraction | None = None
+) -> Sides:
+    """Return ``constant`` ln K/epsilon and 0.2 · 0.49 ⌊m*⌋ Δ, with ``part`` m* for 2⌊m*⌋ if it is given."""
     critical = _critical(K, gap, epsilon)
-    return ball(constant * 10 * gap) * critical, ball(STATED * 10 * gap) * _whole(critical)
+    twice = ball(2 * integer(critical.floor())) if part is None else critical * ball(part)
+    return ball(10 * constant) * ball(gap) * critical, ball(5 * STATED) * ball(gap) * twice
 
 
 #: Points with m* from far below 1 to far above 1.
@@ -238,16 +250,27 @@ SAMPLES = over(K=(2, 4, 16, 256, 10**6), gap="1/50 1/10 1/4 1/2 1", epsilon="1/1
 WHOLE = SAMPLES.where(_one_round, "where m* ≥ 1")
 
 
-@inequality(rows, "HHM-T10/conversion", "Appendix H, step 3", over=WHOLE, role="step", measure="left - right")
-def conversion(K: int, gap: Fraction, epsilon: Fraction) -> Sides:
+@inequality(
+    rows,
+    "HHM-T10/conversion",
+    "Appendix H, step 3",
+    over=WHOLE,
+    prove=on(K=integers(2, None), **RANGE, part=reals(1, 2)),
+    role="step",
+    measure="left - right",
+)
+def conversion(K: int, gap: Fraction, epsilon: Fraction, part: Fraction | None = None) -> Sides:
     """The first m* = ln K/(10εΔ) rounds cost 0.2 · 0.49 m* Δ, of the order ln K/ε: with ⌊m*⌋ rounds at least
     0.0049 ln K/ε if m* ≥ 1
 
     Run the conversion with a whole number of rounds and samples. The paper states the order and computes it
     with m* rounds, 0.0098 ln K/ε. For rational ε and Δ, m* is never an integer, and (58) holds for at most
     ⌊m*⌋ samples, so the step gives 0.2 · 0.49 ⌊m*⌋ Δ.
+
+    Note: on a range it is proved for every number of rounds from m*/2 to m*, which is part · m*/2. For
+    m* ≥ 1 the number ⌊m*⌋ is one of them
     """
-    return _first_rounds(K, gap, epsilon, STATED / 2)
+    return _first_rounds(K, gap, epsilon, STATED / 2, part)
 
 
 @inequality(
@@ -270,15 +293,21 @@ def conversion_everywhere(K: int, gap: Fraction, epsilon: Fraction) -> Sides:
     return _first_rounds(K, gap, epsilon, STATED)
 
 
-@step("round by round", over=SAMPLES)
-def _round_by_round(K: int, gap: Fraction, epsilon: Fraction) -> Sides:
-    """0.0225 ln K/ε ≤ 0.45 (K−1)/K ⌈m*⌉ Δ"""
+@step(
+    "round by round",
+    over=SAMPLES,
+    # Both sides touch at K = 2, so it is taken by itself.
+    prove=on(K=integers(2, None, each=2), **RANGE, excess=reals(1, None)),
+)
+def _round_by_round(K: int, gap: Fraction, epsilon: Fraction, excess: Fraction | None = None) -> Sides:
+    """0.0225 ln K/ε ≤ 0.45 (K−1)/K ⌈m*⌉ Δ; on a range, for every excess · m* ≥ m* in the place of ⌈m*⌉"""
     critical = _critical(K, gap, epsilon)
-    cost = ball(Fraction(45 * (K - 1), 100 * K) * gap)
-    return ball(SURVIVING * 10 * gap) * critical, cost * (_whole(critical) + 1)
+    rounds = ball(integer(critical.ceil())) if excess is None else critical * ball(excess)
+    cost = ball(Fraction(45, 100)) * ball(K - 1) / K * ball(gap)
+    return ball(10 * SURVIVING) * ball(gap) * critical, cost * rounds
 
 
-@step("the stated constant")
+@step("the stated constant", prove=on())
 def _stated_constant() -> Sides:
     """0.0098 ln K/ε ≤ 0.0225 ln K/ε"""
     return STATED, SURVIVING

@@ -8,6 +8,7 @@ and the bracket that exists even if the smallest gap is 1.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
@@ -18,7 +19,21 @@ from dpaudit.core.exact_functions import ceil_log2, ln, log2
 from dpaudit.core.plots import Plot, curves, series
 from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import arb, ball, lower, precision, upper
-from dpaudit.suite import Chain, Measured, Sides, Step, evidence, inequality, listed, over, step, steps
+from dpaudit.suite import (
+    Chain,
+    Measured,
+    Sides,
+    Step,
+    evidence,
+    inequality,
+    integers,
+    listed,
+    on,
+    over,
+    reals,
+    step,
+    steps,
+)
 
 __all__ = ["point_mass_regret", "rows", "tail_series"]
 
@@ -49,7 +64,7 @@ def _display_after_56(r0: int, alpha: Fraction) -> Chain:
     }
 
 
-@step("the fact it uses", over=over(x=tuple(Fraction(k, 256) for k in range(257))))
+@step("the fact it uses", over=over(x=tuple(Fraction(k, 256) for k in range(257))), prove=on(x=reals(0, 1)))
 def _fact(x: Fraction) -> Sides:
     """e^−x ≤ 1 − x/2 on [0, 1]"""
     return (-ball(x)).exp(), 1 - ball(x) / 2
@@ -70,18 +85,16 @@ def geometric_series() -> list[Step]:
 
 CHOICE = "App. G, the displays before (57)"
 SEVERAL = over(size=(2, 3, 4, 10, 50, 51, 64, 255, 1000, 10**6), gap=GAPS, epsilon=EPSILONS)
-SINGLE = over(size=1, gap=GAPS, epsilon=EPSILONS)
+#: All m = gap min{gap, ε} of the same gaps and ε.
+_PAIRS = itertools.product(map(Fraction, GAPS.split()), map(Fraction, EPSILONS.split()))
+PRODUCTS = tuple(sorted({gap * min(gap, epsilon) for gap, epsilon in _PAIRS}))
 #: The smallest bracket that fails has 51 actions, with 8 ln 51/m just above a power of two.
 UNLUCKY = listed("size gap epsilon", (51, 1, "4914/10000"))
 
 
-def _chosen(size: int, gap: Fraction, epsilon: Fraction, constant: int) -> Sides:
-    """Return the bound at r0 and the printed result. r0 = ceil(log(8 ln|J_k|/m)) + 1, or 0 if |J_k| = 1,
-    which makes the logarithm minus infinity."""
-    m = gap * min(gap, epsilon)
-    r0 = 0 if size == 1 else max(0, ceil_log2(8 * ln(size) / ball(m)) + 1)
-    left = ball(2 ** (r0 + 1)) + 128 * size * (-ball(Fraction(2**r0, 16) * m)).exp() / ball(m)
-    return left, (constant * ln(size) + 128) / ball(m)
+def _epoch(size: int, m: Fraction) -> int:
+    """Return r0 = ceil(log(8 ln|J_k|/m)) + 1 for two actions or more. It is positive, since m <= 1."""
+    return ceil_log2(8 * ln(size) / ball(m)) + 1
 
 
 @inequality(rows, "HHM-T7/r0", CHOICE, role="step", expect="refuted", over=SEVERAL + UNLUCKY, constant=32)
@@ -95,20 +108,44 @@ def chosen_epoch(size: int, gap: Fraction, epsilon: Fraction, constant: int) -> 
     summand compensates for at most 128/m, so the printed 32 fails for brackets of 51 actions or more, at
     unfavourable m
     """
-    return _chosen(size, gap, epsilon, constant)
+    m = gap * min(gap, epsilon)
+    power = 2 ** _epoch(size, m)
+    left = 2 * power + 128 * size * (-ball(Fraction(power, 16) * m)).exp() / ball(m)
+    return left, (constant * ln(size) + 128) / ball(m)
 
 
-@inequality(rows, "HHM-T7/r0/repaired", CHOICE, role="repaired", over=SINGLE + SEVERAL)
-def chosen_epoch_repaired(size: int, gap: Fraction, epsilon: Fraction) -> Chain:
+@step("|J_k| = 1", over=over(m=PRODUCTS), prove=on(m=reals(0, 1, "(]")))
+def _one_action(m: Fraction) -> Sides:
+    """2m + 128 e^(−m/16) ≤ 128 with r0 = 0, both sides times m"""
+    return 2 * ball(m) + 128 * (-ball(m) / 16).exp(), 128
+
+
+@step(
+    "|J_k| ≥ 2",
+    over=over(size=(2, 3, 4, 10, 50, 51, 64, 255, 1000, 10**6), m=PRODUCTS),
+    prove=on(size=integers(2, None), part=reals(1, 2)),
+)
+def _several_actions(size: int, m: Fraction = Fraction(1), part: Fraction | None = None) -> Chain:
+    """2^(r0+1) m + 128|J_k| e^(−2^(r0−1) m/8) ≤ 64 ln|J_k| + 128, summand by summand; on a range, for 2^r0 m
+    = part · 16 ln|J_k| with 1 ≤ part ≤ 2, as the ceiling gives"""
+    level = ln(size)
+    epoch = ball(2 ** _epoch(size, m) * m) if part is None else 16 * ball(part) * level
+    return {
+        "2^(r0+1) m ≤ 64 ln|J_k|": (2 * epoch, 64 * level),
+        "128|J_k| e^(−2^(r0−1) m/8) ≤ 128": (128 * size * (-epoch / 16).exp(), 128),
+        "2(64 ln|J_k| + 128) ≤ 256(1 + ln|J_k|)": (128 * level + 256, 256 * (1 + level)),
+    }
+
+
+@steps(rows, "HHM-T7/r0/repaired", CHOICE, role="repaired")
+def chosen_epoch_repaired() -> list[Step]:
     """The chosen r0 costs at most (64 ln|J_k| + 128)/m
 
     With 64 in place of 32, and with r0 = 0 if |J_k| = 1 (the printed r0 is then minus infinity), the step
-    holds, and so does the end of the proof: 2 gap (64 ln|J_k| + 128)/m <= 256 (1 + ln|J_k|)/min{gap, ε}.
+    holds, and so does the end of the proof: 2 gap (64 ln|J_k| + 128)/m <= 256 (1 + ln|J_k|)/min{gap, ε}. Here
+    m is gap min{gap, ε}, at most 1.
     """
-    return {
-        "2^(r0+1) + 128|J_k| e^(−2^(r0−1) m/8)/m ≤ (64 ln|J_k| + 128)/m": _chosen(size, gap, epsilon, 64),
-        "2(64 ln|J_k| + 128) ≤ 256(1 + ln|J_k|)": (128 * ln(size) + 256, 256 * (1 + ln(size))),
-    }
+    return [_one_action, _several_actions]
 
 
 # The explicit sums (57)
