@@ -20,8 +20,7 @@ from audits.concurrent_shuffle.hard_inputs import (
 from dpaudit.core.exact_functions import ln
 from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import arb, ball, lower
-from dpaudit.reference.algorithms.contextual.exponents import Monomial, monomial
-from dpaudit.suite import Chain, Sides, full, inequality, over
+from dpaudit.suite import Chain, Sides, full, inequality, integers, on, over
 
 __all__ = ["rows", "same_blocks", "smallest_chance"]
 
@@ -30,11 +29,23 @@ rows = Group("Theorem 4.1: algebra, base case and induction")
 # Algebra
 
 
-def _scales(k: int) -> tuple[Monomial, Monomial]:
-    """Return 2 rep and Big as monomials in n and c."""
-    root = Fraction(1, 2 * k + 1)
-    rep = monomial(f"n^{root} c^{2 * k * root}")
-    return rep, monomial(f"n^{(2 * k - 1) * root} c^{2 * root}")
+#: The exponents of n and of c, times 2k + 1.
+Exponents = tuple[int, int]
+
+
+def _rep(k: int) -> Exponents:
+    """Return the exponents of 2 rep."""
+    return 1, 2 * k
+
+
+def _big(k: int) -> Exponents:
+    """Return the exponents of Big."""
+    return 2 * k - 1, 2
+
+
+def _equal(name: str, left: int | Fraction, right: int | Fraction) -> dict[str, Sides]:
+    """Return an equality as two inequalities."""
+    return {f"{name}: at most": (left, right), f"{name}: at least": (right, left)}
 
 
 @inequality(
@@ -48,16 +59,16 @@ def _scales(k: int) -> tuple[Monomial, Monomial]:
 def identities(k: int) -> dict[str, Sides]:
     """rep(n, k) = rep(Big, k - 1), and c √(n/Big) = 2 rep(n, k) (printed as Ω only)
 
-    Compare the exponents of n and c exactly, with both sides as monomials. In the first identity both sides
-    have the factor 1/2 of rep. rep and Big are real numbers.
+    Compare the exponents of n and c exactly, times 2k + 1, and in the first identity also times 2k - 1. There
+    both sides have the factor 1/2 of rep. rep and Big are real numbers.
     """
-    rep, big = _scales(k)
-    inner = _scales(k - 1)[0].at(n=big) if k > 1 else big
-    spread = monomial("c") * (monomial("n") / big) ** Fraction(1, 2)
+    (rep_n, rep_c), (big_n, big_c), (inner_n, inner_c) = _rep(k), _big(k), _rep(k - 1)
+    below, whole = 2 * k - 1, 2 * k + 1
     return {
-        f"{name}, exponent of {s}: distance": (abs(left.exponent(s) - rep.exponent(s)), Fraction(0))
-        for name, left in (("rep(Big, k - 1)", inner), ("c √(n/Big)", spread))
-        for s in ("n", "c")
+        **_equal("rep(Big, k - 1), exponent of n", inner_n * big_n, rep_n * below),
+        **_equal("rep(Big, k - 1), exponent of c", inner_n * big_c + inner_c * whole, rep_c * below),
+        **_equal("c √(n/Big), exponent of n", Fraction(whole - big_n) / 2, rep_n),
+        **_equal("c √(n/Big), exponent of c", whole - Fraction(big_c) / 2, rep_c),
     }
 
 
@@ -67,12 +78,13 @@ def identities(k: int) -> dict[str, Sides]:
     "after Theorem 4.1; introduction",
     over=over(k=(1, 2, 3, 5, 10, 50)),
     measure="left - right",
+    prove=on(k=integers(1, None)),
 )
 def tight(k: int) -> dict[str, Sides]:
     """Corollary 3.5's error and Theorem 4.1's bound have the same power of n at fixed k: 1/(2k + 1)
 
     Upper side: √|V_t| with |V_t| = k (d - 1) and d = n^{2/(2k+1)}, and d_low - 1 blind users, d_low =
-    n/d^k. Lower side: c √(n/Big)/2 with its Big. The exponents are exact.
+    n/d^k. Lower side: c √(n/Big)/2 with its Big. The exponents, times 2k + 1, are exact.
 
     Note: this is about n only, up to polylogarithms, not about ε, δ or k; measured constants differ by
     factors of 20 and more (TKMS23-T4.1, T4.1/small)
@@ -80,16 +92,12 @@ def tight(k: int) -> dict[str, Sides]:
     Note: the text after the theorem says "tight for any k". At a given n Theorem 4.1 covers only k below
     log2(n)/17.2: TKMS23-TIGHT/range
     """
-    degree = monomial("n") ** Fraction(2, 2 * k + 1)
-    upper_side = {
-        "noise": (degree ** Fraction(1, 2)).exponent("n"),
-        "blind users": (monomial("n") / degree**k).exponent("n"),
+    degree, below = 2, Fraction(2 * k + 1 - _big(k)[0]) / 2
+    return {
+        **_equal("noise, exponent of n", Fraction(degree, 2), below),
+        **_equal("blind users, exponent of n", 2 * k + 1 - k * degree, below),
+        **_equal("1/(2k + 1)", 1, below),
     }
-    below = ((monomial("n") / _scales(k)[1]) ** Fraction(1, 2)).exponent("n")
-    found: dict[str, Sides] = {
-        f"{name}: exponent of n, distance": (abs(e - below), Fraction(0)) for name, e in upper_side.items()
-    }
-    return found | {"distance from 1/(2k + 1)": (abs(below - Fraction(1, 2 * k + 1)), Fraction(0))}
 
 
 @inequality(
