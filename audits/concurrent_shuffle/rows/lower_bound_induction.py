@@ -12,7 +12,6 @@ import numpy as np
 
 from audits.concurrent_shuffle.hard_inputs import (
     HardInputs,
-    bernoulli_std,
     big_batch,
     largest_delta,
     repeat_len,
@@ -20,7 +19,7 @@ from audits.concurrent_shuffle.hard_inputs import (
 from dpaudit.core.exact_functions import ln
 from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import arb, ball, lower
-from dpaudit.suite import Chain, Sides, full, inequality, integers, on, over
+from dpaudit.suite import Chain, Sides, Step, full, inequality, integers, on, over, reals, step, steps
 
 __all__ = ["rows", "same_blocks", "smallest_chance"]
 
@@ -100,19 +99,46 @@ def tight(k: int) -> dict[str, Sides]:
     }
 
 
-@inequality(
+def _least_exponent(k: int, epsilon: Fraction) -> arb:
+    """Return the logarithm of 200^{2k+1}/c_ε^{2k}, 1/c_ε = e^ε (1 + e^{-2ε})."""
+    inverse = ball(epsilon) + (1 + (-2 * ball(epsilon)).exp()).log()
+    result: arb = 2 * k * (ln(200) + inverse) + ln(200)
+    return result
+
+
+@step(
+    "every ε",
+    over=over(k=(1, 2, 3, 5, 10, 50, 1000), epsilon="1/1000000 1/10 1/2 1 2"),
+    prove=on(k=integers(1, None), epsilon=reals(0, None, "()")),
+)
+def _any_epsilon(k: int, epsilon: Fraction) -> Sides:
+    """17.2 k <= log2 n"""
+    return ball(Fraction(172, 10) * k) * ln(2), _least_exponent(k, epsilon)
+
+
+@step(
+    "ε >= 1",
+    over=over(k=(1, 2, 3, 5, 10, 50, 1000), epsilon="1 2"),
+    prove=on(k=integers(1, None), epsilon=reals(1, None)),
+)
+def _from_one(k: int, epsilon: Fraction) -> Sides:
+    """18.5 k <= log2 n"""
+    return ball(Fraction(185, 10) * k) * ln(2), _least_exponent(k, epsilon)
+
+
+@steps(
     rows,
     "TKMS23-TIGHT/range",
     "Theorem 4.1, 'large enough n', against 'tight for any k'",
     role="sharper",
     kind="lower-bound",
-    over=over(k=(1, 2, 3, 5, 10, 50, 1000), epsilon="1/1000000 1/10 1/2 1 2"),
 )
-def covered_shufflers(k: int, epsilon: Fraction) -> Sides:
+def covered_shufflers() -> list[Step]:
     """Theorem 4.1 says nothing for k >= log2(n)/17.2 shufflers: its hypothesis n c_ε²/Big > 200² needs log2 n
     > 17.2 k for every ε, and log2 n > 18.5 k from ε = 1 on
 
-    The hypothesis is n > 200^{2k+1}/c_ε^{2k}. Compare log2 of the right side with multiples of k.
+    The hypothesis is n > 200^{2k+1}/c_ε^{2k}, and 1/c_ε = e^ε (1 + e^{-2ε}). Compare logarithms with
+    multiples of k.
 
     Proof: c_ε <= 1/2, so log2 n > log2 200 + 2k log2 400 > 17.28 k. At ε >= 1, c_ε <= 0.3241, so that 2
     log2(200/c_ε) > 18.53
@@ -120,8 +146,7 @@ def covered_shufflers(k: int, epsilon: Fraction) -> Sides:
     Note: so at n = 2^40 it covers no more than one shuffler, and it never covers the log n shufflers of
     Algorithm 2. Upper and lower bound agree in the power of n at each fixed k, as n grows
     """
-    least = (200 / bernoulli_std(epsilon)).log() * 2 * k / ln(2) + ln(200) / ln(2)
-    return Fraction(185 if epsilon >= 1 else 172, 10) * k, least
+    return [_any_epsilon, _from_one]
 
 
 # The base case

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from dpaudit.core.exact_functions import ln
 from dpaudit.core.suite import Group
-from dpaudit.kernel.ball import arb
+from dpaudit.kernel.ball import arb, ball
 from dpaudit.suite import Chain, Sides, Step, full, inequality, integers, on, over, reals, step, steps
 
 __all__ = ["rows"]
@@ -59,29 +59,30 @@ def from_errors_to_regret(k: int) -> dict[str, Sides]:
     "TKMS23-C5.2",
     "Corollary 5.2, footnote 8",
     over=over(log2_n=(4, 8, 16, 64, full(256, 4096))),
+    prove=on(log2_n=integers(2, None)),
 )
 def many_shufflers(log2_n: int) -> Chain:
     """With k = log n shufflers n^((k+1)/(2k+1)) is at most 2^(1/4) √n, so that the rate is Õ(√n/√ε (σ + d))
 
     The row also checks both readings of footnote 8: k = (log n)/2 leaves at most √2 √n, k = log n/(2 log
-    log n) at most √(log n) √n.
+    log n) at most √(log n) √n. n^((k+1)/(2k+1)) is √n times 2^(log n/(4k + 2)). Compare this exponent's
+    inverse, times log n, with 4k + 2. n >= 4.
 
     Note: k^(3/4) = log^(3/4) n is a polylogarithm; √n is the usual optimum without privacy
 
     Proof: n^(1/(2(2k+1))) = 2^(log n/(4k+2)), the exponent being at most 1/4, 1/2 and (log log n)/2
     """
-    levels = ln(2**log2_n) / ln(2)
-    logs = levels.log() / ln(2)
+    levels = ball(log2_n)
+    fewer = levels / (levels.log() / ln(2))  # log n/(log log n)
 
-    def above_root(k: arb) -> arb:
-        """Return n^{(k+1)/(2k+1)}/sqrt(n)."""
-        result: arb = (levels * ln(2) * ((k + 1) / (2 * k + 1) - arb(1) / 2)).exp()
-        return result
+    def exponent(most: arb, k: arb) -> Sides:
+        """Return both sides for 2^(log n/(4k + 2)) <= 2^(log n/most)."""
+        return most, 4 * k + 2
 
     return {
-        "k = log n": (above_root(levels), arb(2).sqrt().sqrt()),
-        "k = (log n)/2": (above_root(levels / 2), arb(2).sqrt()),
-        "k = log n/(2 log log n)": (above_root(levels / (2 * logs)), levels.sqrt()),
+        "k = log n": exponent(4 * levels, levels),
+        "k = (log n)/2": exponent(2 * levels, levels / 2),
+        "k = log n/(2 log log n)": exponent(2 * fewer, fewer / 2),
     }
 
 

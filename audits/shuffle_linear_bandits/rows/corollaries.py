@@ -14,9 +14,9 @@ from fractions import Fraction
 
 from dpaudit.core.exact_functions import ln
 from dpaudit.core.suite import Group
-from dpaudit.kernel.ball import arb, ball
+from dpaudit.kernel.ball import ball
 from dpaudit.reference.algorithms.contextual.exponents import Monomial, excess, monomial
-from dpaudit.suite import Sides, full, inequality, on, over
+from dpaudit.suite import Sides, full, inequality, integers, on, over, reals
 
 __all__ = ["COROLLARIES", "Corollary", "rows"]
 
@@ -324,12 +324,14 @@ _RANGE = {
     "Corollary 3.3 with the range of Theorem 3.2",
     role="sharper",
     over=over(log2_B=(1, 2, 4, 8, full(16, 80)), delta=_RANGE["delta"], share=_RANGE["share"]),
+    prove=on(log2_B=integers(1, None), delta=reals(0, "7/10", "(]"), share=reals(0, 1, "(]")),
 )
 def amplified_range(log2_B: int, delta: Fraction, share: Fraction) -> Sides:
-    """At no ε that Theorem 3.2 covers is P_Amp's printed rate below d^(3/4) T^(3/4), for any B >= 2
+    """At no ε that Theorem 3.2 covers is P_Amp's printed rate below d^(3/4) T^(3/4), for any B >= 2 and
+    δ <= 7/10
 
-    Insert ε <= √(log(2/δ)/B) into log^(1/2)(B/δ) d^(3/4) T^(3/4)/(ε^(1/2) B^(1/4)), without d^(3/4)
-    T^(3/4).
+    Insert ε = share √(log(2/δ)/B) into log^(1/2)(B/δ) d^(3/4) T^(3/4)/(ε^(1/2) B^(1/4)), without d^(3/4)
+    T^(3/4). Compare ε² B with log²(B/δ). B = 2^log2_B.
 
     Note: so T^(3/5) is not the rate at any fixed ε: the range shrinks like T^(-3/10) at B = T^(3/5)
 
@@ -337,9 +339,7 @@ def amplified_range(log2_B: int, delta: Fraction, share: Fraction) -> Sides:
 
     Proof: the factor is log^(1/2)(B/δ)/log^(1/4)(2/δ) at the largest ε, at least 1 where log(2/δ) >= 1
     """
-    batch = 2**log2_B
-    epsilon = ball(share) * (ln(2 / delta) / batch).sqrt()
-    return arb(1), (ln(batch / delta) / (epsilon * arb(batch).sqrt())).sqrt()
+    return ball(share) ** 2 * ln(2 / delta), ln(2**log2_B / delta) ** 2
 
 
 @inequality(
@@ -347,23 +347,23 @@ def amplified_range(log2_B: int, delta: Fraction, share: Fraction) -> Sides:
     "CZ22-E.4/range",
     "Corollary E.4 with the range of Theorem E.3",
     role="sharper",
-    over=over(log2_B=(0, 4, 10), **_RANGE).where(lambda log2_B, log2_T, **_: log2_B <= log2_T, "B <= T"),
+    over=over(**_RANGE),
+    prove=on(log2_T=integers(1, None), delta=reals(0, 1, "(]"), share=reals(0, 1, "(]")),
 )
-def returning_range(log2_T: int, log2_B: int, delta: Fraction, share: Fraction) -> Sides:
-    """At no ε that Theorem E.3 covers is P_Amp's printed rate for returning users below d^(3/4) T^(3/4)/2
+def returning_range(log2_T: int, delta: Fraction, share: Fraction) -> Sides:
+    """At no ε that Theorem E.3 covers is P_Amp's printed rate for returning users below d^(3/4) T^(3/4)/2,
+    for T >= 2
 
-    Insert ε <= (2 log(2/δ)/B) √(2T) into T/(εB)^(1/2) d^(3/4) log^(1/4)(T/δ) log^(1/2)(2/δ), without
-    d^(3/4).
+    Insert ε = share (2 log(2/δ)/B) √(2T) into T/(εB)^(1/2) d^(3/4) log^(1/4)(T/δ) log^(1/2)(2/δ), without
+    d^(3/4). Compare (εB)²/16 with T log(T/δ) log²(2/δ), both without the factor T log²(2/δ). B cancels. T is
+    2^log2_T.
 
     Note: so T^(2/3) is not the rate at any fixed ε: at the B of Corollary E.4 the range shrinks like
     T^(-1/4)
 
     Proof: at the largest ε it is T^(3/4) log^(1/4)(T/δ)/8^(1/4)
     """
-    horizon, batch = 2**log2_T, 2**log2_B
-    epsilon = ball(share) * 2 * ln(2 / delta) / batch * arb(2 * horizon).sqrt()
-    logs = ln(horizon / delta).sqrt().sqrt() * ln(2 / delta).sqrt()
-    return (arb(horizon) ** 3).sqrt().sqrt() / 2, horizon * logs / (epsilon * batch).sqrt()
+    return ball(share) ** 2 * 8 / 16, ln(2**log2_T / delta)
 
 
 rows.not_checkable(
