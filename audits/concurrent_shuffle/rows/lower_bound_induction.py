@@ -28,18 +28,26 @@ rows = Group("Theorem 4.1: algebra, base case and induction")
 # Algebra
 
 
-#: The exponents of n and of c, times 2k + 1.
-Exponents = tuple[int, int]
+#: a + b k, as (a, b).
+Linear = tuple[int, int]
+
+WHOLE: Linear = (1, 2)  # 2k + 1
+#: Exponents of n and of c, times 2k + 1, in 2 rep(n, k) and in Big.
+REP: tuple[Linear, Linear] = (1, 0), (0, 2)
+BIG: tuple[Linear, Linear] = (-1, 2), (2, 0)
+#: The same in 2 rep(n, k - 1), times BELOW = 2k - 1.
+INNER: tuple[Linear, Linear] = (1, 0), (-2, 2)
+BELOW: Linear = (-1, 2)
 
 
-def _rep(k: int) -> Exponents:
-    """Return the exponents of 2 rep."""
-    return 1, 2 * k
+def _times(first: Linear, second: Linear) -> tuple[int, int, int]:
+    """Return the coefficients of 1, k and k² in a product."""
+    (a, b), (c, d) = first, second
+    return a * c, a * d + b * c, b * d
 
 
-def _big(k: int) -> Exponents:
-    """Return the exponents of Big."""
-    return 2 * k - 1, 2
+def _plus(*terms: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sum(each) for each in zip(*terms, strict=True))
 
 
 def _equal(name: str, left: int | Fraction, right: int | Fraction) -> dict[str, Sides]:
@@ -48,26 +56,36 @@ def _equal(name: str, left: int | Fraction, right: int | Fraction) -> dict[str, 
 
 
 @inequality(
-    rows,
-    "TKMS23-ID",
-    "Section 4, proof of Theorem 4.1",
-    role="step",
-    over=over(k=(1, 2, 3, 5, 10, 50)),
-    measure="left - right",
+    rows, "TKMS23-ID", "Section 4, proof of Theorem 4.1", role="step", measure="left - right", prove=on()
 )
-def identities(k: int) -> dict[str, Sides]:
+def identities() -> dict[str, Sides]:
     """rep(n, k) = rep(Big, k - 1), and c √(n/Big) = 2 rep(n, k) (printed as Ω only)
 
-    Compare the exponents of n and c exactly, times 2k + 1, and in the first identity also times 2k - 1. There
-    both sides have the factor 1/2 of rep. rep and Big are real numbers.
+    Compare the exponents of n and c exactly, for every k >= 1: multiplied by 2k + 1, and in the first
+    identity also by 2k - 1, they are polynomials in k with equal coefficients. In the first identity both
+    sides have the factor 1/2 of rep. rep and Big are real numbers.
     """
-    (rep_n, rep_c), (big_n, big_c), (inner_n, inner_c) = _rep(k), _big(k), _rep(k - 1)
-    below, whole = 2 * k - 1, 2 * k + 1
+    (rep_n, rep_c), (big_n, big_c), (inner_n, inner_c) = REP, BIG, INNER
+    double, minus = (2, 0), (-1, 0)
+    pairs = {
+        "rep(Big, k - 1), exponent of n": (_times(inner_n, big_n), _times(rep_n, BELOW)),
+        "rep(Big, k - 1), exponent of c": (
+            _plus(_times(inner_n, big_c), _times(inner_c, WHOLE)),
+            _times(rep_c, BELOW),
+        ),
+        "n/Big and 4 rep², exponent of n": (
+            _plus(WHOLE, _times(minus, big_n)[:2]),
+            _times(double, rep_n)[:2],
+        ),
+        "c² n/Big and 4 rep², exponent of c": (
+            _plus(_times(double, WHOLE)[:2], _times(minus, big_c)[:2]),
+            _times(double, rep_c)[:2],
+        ),
+    }
     return {
-        **_equal("rep(Big, k - 1), exponent of n", inner_n * big_n, rep_n * below),
-        **_equal("rep(Big, k - 1), exponent of c", inner_n * big_c + inner_c * whole, rep_c * below),
-        **_equal("c √(n/Big), exponent of n", Fraction(whole - big_n) / 2, rep_n),
-        **_equal("c √(n/Big), exponent of c", whole - Fraction(big_c) / 2, rep_c),
+        f"{name}, coefficient of k^{j}: distance": (abs(one - other), Fraction(0))
+        for name, sides in pairs.items()
+        for j, (one, other) in enumerate(zip(*sides, strict=True))
     }
 
 
@@ -91,7 +109,7 @@ def tight(k: int) -> dict[str, Sides]:
     Note: the text after the theorem says "tight for any k". At a given n Theorem 4.1 covers only k below
     log2(n)/17.2: TKMS23-TIGHT/range
     """
-    degree, below = 2, Fraction(2 * k + 1 - _big(k)[0]) / 2
+    degree, below = 2, Fraction(2 * k + 1 - (BIG[0][0] + BIG[0][1] * k)) / 2
     return {
         **_equal("noise, exponent of n", Fraction(degree, 2), below),
         **_equal("blind users, exponent of n", 2 * k + 1 - k * degree, below),
