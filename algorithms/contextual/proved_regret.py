@@ -47,8 +47,9 @@ def norm_exceeded(*, dim: int, n_batches: int, failure_prob: Fraction, constant:
     |xᵀNx| (Vershynin, High-Dimensional Probability, Section 4.4), and xᵀNx has proxy Σ x_i⁴ σ² + 4 Σ_{i<j}
     x_i² x_j² σ² <= 2σ². A union over net, signs and batches gives M 9^d 2 exp(-(Σ_N/2)²/(4σ²)).
     """
-    radius = noise_norm(arb(1), dim=dim, n_batches=n_batches, failure_prob=failure_prob, constant=constant)
-    return 2 * n_batches * arb(9) ** dim * (-(radius**2) / 16).exp()
+    level = ln(2 * n_batches / failure_prob)
+    squared = ball(constant) ** 2 * (dim + level + 2 * (dim * level).sqrt())
+    return 2 * n_batches * arb(9) ** dim * (-squared / 16).exp()
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,8 @@ class Range:
     @property
     def words(self) -> str:
         """Return the range without its conditions as text: ``all integers m >= 1, 0 < epsilon <= 1``."""
+        if not self.axes:
+            return "no parameters"
         text = ", ".join(axis_in_words(name, axis) for name, axis in self.axes.items())
         return f"all {text}{', under its conditions' if self.given else ''}"
 

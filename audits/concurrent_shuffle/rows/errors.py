@@ -24,7 +24,22 @@ from dpaudit.distributions import Binomial
 from dpaudit.distributions.exact_tails import above
 from dpaudit.kernel.ball import arb, ball, upper
 from dpaudit.reference.mechanisms.concurrent_tree import node_counts
-from dpaudit.suite import Chain, Constant, Measured, Sides, evidence, full, inequality, over
+from dpaudit.suite import (
+    Chain,
+    Constant,
+    Measured,
+    Sides,
+    Step,
+    evidence,
+    full,
+    inequality,
+    integers,
+    on,
+    over,
+    reals,
+    step,
+    steps,
+)
 
 __all__ = ["BOUNDS", "Bound", "rows"]
 
@@ -324,28 +339,54 @@ def small_noise(epsilon: Fraction, beta: Fraction, m: int, constant: int) -> Cha
     }
 
 
-@inequality(
+BLIND = over(m=(2, 3, 8, 100, 10**6), k=(1, 2, 3, 10), beta="1/2 1/10 99/100")
+ALL_TREES = on(m=integers(2, None), k=integers(1, None), beta=reals(0, 1, "()"))
+
+
+def _levels(m: int, k: int) -> arb:
+    """Return log n for n = m^(2k+1)."""
+    result: arb = ln(m) * (2 * k + 1)
+    return result
+
+
+@step(
+    "Theorem 3.4",
+    over=BLIND,
+    prove=ALL_TREES.through(lambda m, **_: Fraction(m * m)),
+)
+def _few_blind(m: int, k: int, beta: Fraction) -> Sides:
+    """(d_low - 1)² <= V k n^(2/(2k+1)) (log(1/β) + log n)"""
+    return Fraction((m - 1) ** 2), k * m**2 * (ln(1 / beta) + _levels(m, k))
+
+
+@step(
+    "Theorem 3.2",
+    over=BLIND,
+    prove=ALL_TREES.through(lambda m, k, **_: _levels(m, k) / ln(2)),
+)
+def _one_blind(m: int, k: int, beta: Fraction) -> Sides:
+    """1 <= sqrt(V) (sqrt(log(1/β) log n) + log n)"""
+    levels = _levels(m, k)
+    return Fraction(1), (ln(1 / beta) * levels / ln(2)).sqrt() + levels / ln(2)
+
+
+@steps(
     rows,
     "TKMS23-T3.4/dominated",
     "Theorems 3.2 and 3.4, 'dominated by the error above', where V >= 1",
     role="repaired",
     repairs="TKMS23-T3.4/small-noise",
-    over=over(m=(2, 3, 8, 100, 10**6), k=(1, 2, 3, 10), beta="1/2 1/10 99/100"),
 )
-def dominated(m: int, k: int, beta: Fraction) -> Chain:
+def dominated() -> list[Step]:
     """If V >= 1, the values of blind users are at most α: d_low - 1 <= sqrt(V) sqrt(k) n^(1/(2k+1))
     sqrt(log(1/β) + log n), and 1 <= sqrt(V) (sqrt(log(1/β) log n) + log n)
 
-    n = m^(2k+1), d_low = m. Compare at V = 1, where the right sides are smallest.
+    n = m^(2k+1), d_low = m >= 2. Compare at V = 1, where the right sides are smallest, and the first pair
+    squared.
 
     Proof: d_low - 1 < n^(1/(2k+1)), and log n >= 1 for n >= 3
     """
-    levels = ln(m) * (2 * k + 1)
-    tail = ln(1 / beta)
-    return {
-        "d_low - 1 <= α of Theorem 3.4": (Fraction(m - 1), ball(k).sqrt() * m * (tail + levels).sqrt()),
-        "1 <= α of Theorem 3.2": (Fraction(1), (tail * levels / ln(2)).sqrt() + levels / ln(2)),
-    }
+    return [_few_blind, _one_blind]
 
 
 # Bounds at one time, and quoted baselines
@@ -402,39 +443,52 @@ def one_time(levels: int, beta: Fraction, epsilon: Fraction, delta: Fraction, co
     rows,
     "TKMS23-S22/error",
     "Section 2.2 (Dwork et al. 2010)",
-    over=over(levels=(4, 8, 16, full(32, 64)), beta="1/2 1/10 1/1000", epsilon="1/10 1 5"),
+    over=over(levels=(4, 8, 16, full(32, 64)), beta="1/2 1/10 1/1000"),
+    prove=on(levels=integers(1, None), beta=reals(0, 1, "()")),
 )
-def central_error(levels: int, beta: Fraction, epsilon: Fraction) -> Sides:
+def central_error(levels: int, beta: Fraction) -> Sides:
     """The central tree: the largest error over all times is O((log n/ε) (log n + log(1/β))), so α = Õ(1/ε)
 
     The error has at most log n Laplace variables of scale log n/ε. Apply Chernoff's bound at λ = 1/(sqrt(2)
     scale), at which each variable contributes at most log 2 to the cumulant, and a union bound over both
-    sides and all times. This gives sqrt(2) scale (log n log 2 + log(2n/β)). C = 3 is ours. n = 2^levels,
-    any n.
+    sides and all times. This gives sqrt(2) scale (log n log 2 + log(2n/β)). C = 3 is ours. n = 2^levels >= 2.
+    Both sides are compared without their factor, the scale, so that ε is any.
     """
-    scale = levels / ball(epsilon)
-    bound = ball(2).sqrt() * scale * (levels * ln(2) + ln(2 * 2**levels / beta))
-    return bound, 3 * scale * (levels + ln(1 / beta))
+    bound = ball(2).sqrt() * (levels * ln(2) + ln(2 * 2**levels / beta))
+    return bound, 3 * (levels + ln(1 / beta))
 
 
-@inequality(
-    rows,
-    "TKMS23-INT",
-    "Sections 1 and 1.2 (Vadhan 2017)",
-    over=over(levels=(8, 14, full(20, 30)), beta="1/2 1/10 1/1000", epsilon="1/10 1/2 1"),
+@step(
+    "level",
+    over=over(levels=(8, 14, full(20, 30)), beta="1/2 1/10 1/1000"),
+    prove=on(levels=integers(2, None), beta=reals(0, 1, "()")),
 )
-def local_error(levels: int, beta: Fraction, epsilon: Fraction) -> Sides:
-    """Continual sums in the local model have error Õ(sqrt(n)/ε) if each user sends randomised response once
+def _level(levels: int, beta: Fraction) -> Sides:
+    """log(2n/β)/2 <= (4/5) log(n/β)"""
+    n = 2**levels
+    return ln(2 * n / beta) / 2, 4 * ln(n / beta) / 5
+
+
+@step("range", over=over(epsilon="1/10 1/2 1"), prove=on(epsilon=reals(0, 1)))
+def _range(epsilon: Fraction) -> Sides:
+    """sqrt(4/5) ε (e^ε + 1) <= 2 (e^ε - 1)"""
+    e = ball(epsilon).exp()
+    return ball(Fraction(4, 5)).sqrt() * ball(epsilon) * (e + 1), 2 * (e - 1)
+
+
+@steps(rows, "TKMS23-INT", "Sections 1 and 1.2 (Vadhan 2017)")
+def local_error() -> list[Step]:
+    """Continual sums in the local model have error Õ(sqrt(n)/ε) if each user sends randomised response once,
+    for n >= 4 and ε <= 1
 
     Bound the largest error over all times. It is a sum of n debiased answers within a range of (e^ε +
-    1)/(e^ε - 1). Hoeffding's inequality and a union bound are compared with sqrt(n log(n/β))/ε. C = 2 is
-    ours. n = 2^levels.
+    1)/(e^ε - 1). Hoeffding's inequality and a union bound give sqrt(n log(2n/β)/2) (e^ε + 1)/(e^ε - 1), to be
+    compared with 2 sqrt(n log(n/β))/ε. The two steps are its factors. C = 2 is ours, and so are the
+    conditions. n = 2^levels.
 
     Note: that sqrt(n)/ε is optimal, and the non-continual bounds, are quoted
     """
-    n, e = 2**levels, ball(epsilon).exp()
-    bound = (n * ln(2 * n / beta) / 2).sqrt() * (e + 1) / (e - 1)
-    return bound, 2 * (n * ln(n / beta)).sqrt() / ball(epsilon)
+    return [_level, _range]
 
 
 rows.not_checkable(

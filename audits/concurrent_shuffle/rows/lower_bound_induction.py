@@ -12,7 +12,6 @@ import numpy as np
 
 from audits.concurrent_shuffle.hard_inputs import (
     HardInputs,
-    bernoulli_std,
     big_batch,
     largest_delta,
     repeat_len,
@@ -20,8 +19,7 @@ from audits.concurrent_shuffle.hard_inputs import (
 from dpaudit.core.exact_functions import ln
 from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import arb, ball, lower
-from dpaudit.reference.algorithms.contextual.exponents import Monomial, monomial
-from dpaudit.suite import Chain, Sides, full, inequality, over
+from dpaudit.suite import Chain, Sides, Step, full, inequality, integers, on, over, reals, step, steps
 
 __all__ = ["rows", "same_blocks", "smallest_chance"]
 
@@ -30,34 +28,64 @@ rows = Group("Theorem 4.1: algebra, base case and induction")
 # Algebra
 
 
-def _scales(k: int) -> tuple[Monomial, Monomial]:
-    """Return 2 rep and Big as monomials in n and c."""
-    root = Fraction(1, 2 * k + 1)
-    rep = monomial(f"n^{root} c^{2 * k * root}")
-    return rep, monomial(f"n^{(2 * k - 1) * root} c^{2 * root}")
+#: a + b k, as (a, b).
+Linear = tuple[int, int]
+
+WHOLE: Linear = (1, 2)  # 2k + 1
+#: Exponents of n and of c, times 2k + 1, in 2 rep(n, k) and in Big.
+REP: tuple[Linear, Linear] = (1, 0), (0, 2)
+BIG: tuple[Linear, Linear] = (-1, 2), (2, 0)
+#: The same in 2 rep(n, k - 1), times BELOW = 2k - 1.
+INNER: tuple[Linear, Linear] = (1, 0), (-2, 2)
+BELOW: Linear = (-1, 2)
+
+
+def _times(first: Linear, second: Linear) -> tuple[int, int, int]:
+    """Return the coefficients of 1, k and k² in a product."""
+    (a, b), (c, d) = first, second
+    return a * c, a * d + b * c, b * d
+
+
+def _plus(*terms: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sum(each) for each in zip(*terms, strict=True))
+
+
+def _equal(name: str, left: int | Fraction, right: int | Fraction) -> dict[str, Sides]:
+    """Return an equality as two inequalities."""
+    return {f"{name}: at most": (left, right), f"{name}: at least": (right, left)}
 
 
 @inequality(
-    rows,
-    "TKMS23-ID",
-    "Section 4, proof of Theorem 4.1",
-    role="step",
-    over=over(k=(1, 2, 3, 5, 10, 50)),
-    measure="left - right",
+    rows, "TKMS23-ID", "Section 4, proof of Theorem 4.1", role="step", measure="left - right", prove=on()
 )
-def identities(k: int) -> dict[str, Sides]:
+def identities() -> dict[str, Sides]:
     """rep(n, k) = rep(Big, k - 1), and c √(n/Big) = 2 rep(n, k) (printed as Ω only)
 
-    Compare the exponents of n and c exactly, with both sides as monomials. In the first identity both sides
-    have the factor 1/2 of rep. rep and Big are real numbers.
+    Compare the exponents of n and c exactly, for every k >= 1: multiplied by 2k + 1, and in the first
+    identity also by 2k - 1, they are polynomials in k with equal coefficients. In the first identity both
+    sides have the factor 1/2 of rep. rep and Big are real numbers.
     """
-    rep, big = _scales(k)
-    inner = _scales(k - 1)[0].at(n=big) if k > 1 else big
-    spread = monomial("c") * (monomial("n") / big) ** Fraction(1, 2)
+    (rep_n, rep_c), (big_n, big_c), (inner_n, inner_c) = REP, BIG, INNER
+    double, minus = (2, 0), (-1, 0)
+    pairs = {
+        "rep(Big, k - 1), exponent of n": (_times(inner_n, big_n), _times(rep_n, BELOW)),
+        "rep(Big, k - 1), exponent of c": (
+            _plus(_times(inner_n, big_c), _times(inner_c, WHOLE)),
+            _times(rep_c, BELOW),
+        ),
+        "n/Big and 4 rep², exponent of n": (
+            _plus(WHOLE, _times(minus, big_n)[:2]),
+            _times(double, rep_n)[:2],
+        ),
+        "c² n/Big and 4 rep², exponent of c": (
+            _plus(_times(double, WHOLE)[:2], _times(minus, big_c)[:2]),
+            _times(double, rep_c)[:2],
+        ),
+    }
     return {
-        f"{name}, exponent of {s}: distance": (abs(left.exponent(s) - rep.exponent(s)), Fraction(0))
-        for name, left in (("rep(Big, k - 1)", inner), ("c √(n/Big)", spread))
-        for s in ("n", "c")
+        f"{name}, coefficient of k^{j}: distance": (abs(one - other), Fraction(0))
+        for name, sides in pairs.items()
+        for j, (one, other) in enumerate(zip(*sides, strict=True))
     }
 
 
@@ -67,12 +95,13 @@ def identities(k: int) -> dict[str, Sides]:
     "after Theorem 4.1; introduction",
     over=over(k=(1, 2, 3, 5, 10, 50)),
     measure="left - right",
+    prove=on(k=integers(1, None)),
 )
 def tight(k: int) -> dict[str, Sides]:
     """Corollary 3.5's error and Theorem 4.1's bound have the same power of n at fixed k: 1/(2k + 1)
 
     Upper side: √|V_t| with |V_t| = k (d - 1) and d = n^{2/(2k+1)}, and d_low - 1 blind users, d_low =
-    n/d^k. Lower side: c √(n/Big)/2 with its Big. The exponents are exact.
+    n/d^k. Lower side: c √(n/Big)/2 with its Big. The exponents, times 2k + 1, are exact.
 
     Note: this is about n only, up to polylogarithms, not about ε, δ or k; measured constants differ by
     factors of 20 and more (TKMS23-T4.1, T4.1/small)
@@ -80,31 +109,54 @@ def tight(k: int) -> dict[str, Sides]:
     Note: the text after the theorem says "tight for any k". At a given n Theorem 4.1 covers only k below
     log2(n)/17.2: TKMS23-TIGHT/range
     """
-    degree = monomial("n") ** Fraction(2, 2 * k + 1)
-    upper_side = {
-        "noise": (degree ** Fraction(1, 2)).exponent("n"),
-        "blind users": (monomial("n") / degree**k).exponent("n"),
+    degree, below = 2, Fraction(2 * k + 1 - (BIG[0][0] + BIG[0][1] * k)) / 2
+    return {
+        **_equal("noise, exponent of n", Fraction(degree, 2), below),
+        **_equal("blind users, exponent of n", 2 * k + 1 - k * degree, below),
+        **_equal("1/(2k + 1)", 1, below),
     }
-    below = ((monomial("n") / _scales(k)[1]) ** Fraction(1, 2)).exponent("n")
-    found: dict[str, Sides] = {
-        f"{name}: exponent of n, distance": (abs(e - below), Fraction(0)) for name, e in upper_side.items()
-    }
-    return found | {"distance from 1/(2k + 1)": (abs(below - Fraction(1, 2 * k + 1)), Fraction(0))}
 
 
-@inequality(
+def _least_exponent(k: int, epsilon: Fraction) -> arb:
+    """Return the logarithm of 200^{2k+1}/c_ε^{2k}, 1/c_ε = e^ε (1 + e^{-2ε})."""
+    inverse = ball(epsilon) + (1 + (-2 * ball(epsilon)).exp()).log()
+    result: arb = 2 * k * (ln(200) + inverse) + ln(200)
+    return result
+
+
+@step(
+    "every ε",
+    over=over(k=(1, 2, 3, 5, 10, 50, 1000), epsilon="1/1000000 1/10 1/2 1 2"),
+    prove=on(k=integers(1, None), epsilon=reals(0, None, "()")),
+)
+def _any_epsilon(k: int, epsilon: Fraction) -> Sides:
+    """17.2 k <= log2 n"""
+    return ball(Fraction(172, 10) * k) * ln(2), _least_exponent(k, epsilon)
+
+
+@step(
+    "ε >= 1",
+    over=over(k=(1, 2, 3, 5, 10, 50, 1000), epsilon="1 2"),
+    prove=on(k=integers(1, None), epsilon=reals(1, None)),
+)
+def _from_one(k: int, epsilon: Fraction) -> Sides:
+    """18.5 k <= log2 n"""
+    return ball(Fraction(185, 10) * k) * ln(2), _least_exponent(k, epsilon)
+
+
+@steps(
     rows,
     "TKMS23-TIGHT/range",
     "Theorem 4.1, 'large enough n', against 'tight for any k'",
     role="sharper",
     kind="lower-bound",
-    over=over(k=(1, 2, 3, 5, 10, 50, 1000), epsilon="1/1000000 1/10 1/2 1 2"),
 )
-def covered_shufflers(k: int, epsilon: Fraction) -> Sides:
+def covered_shufflers() -> list[Step]:
     """Theorem 4.1 says nothing for k >= log2(n)/17.2 shufflers: its hypothesis n c_ε²/Big > 200² needs log2 n
     > 17.2 k for every ε, and log2 n > 18.5 k from ε = 1 on
 
-    The hypothesis is n > 200^{2k+1}/c_ε^{2k}. Compare log2 of the right side with multiples of k.
+    The hypothesis is n > 200^{2k+1}/c_ε^{2k}, and 1/c_ε = e^ε (1 + e^{-2ε}). Compare logarithms with
+    multiples of k.
 
     Proof: c_ε <= 1/2, so log2 n > log2 200 + 2k log2 400 > 17.28 k. At ε >= 1, c_ε <= 0.3241, so that 2
     log2(200/c_ε) > 18.53
@@ -112,8 +164,7 @@ def covered_shufflers(k: int, epsilon: Fraction) -> Sides:
     Note: so at n = 2^40 it covers no more than one shuffler, and it never covers the log n shufflers of
     Algorithm 2. Upper and lower bound agree in the power of n at each fixed k, as n grows
     """
-    least = (200 / bernoulli_std(epsilon)).log() * 2 * k / ln(2) + ln(200) / ln(2)
-    return Fraction(185 if epsilon >= 1 else 172, 10) * k, least
+    return [_any_epsilon, _from_one]
 
 
 # The base case

@@ -33,7 +33,7 @@ from audits.concurrent_shuffle.interval_escape import Sum, holds_on
 from dpaudit.core.exact_functions import ln
 from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import arb, ball, lower, upper
-from dpaudit.suite import Sides, full, inequality, over
+from dpaudit.suite import Sides, Step, full, inequality, on, over, reals, step, steps
 
 __all__ = ["rows"]
 
@@ -101,22 +101,31 @@ def excluded(seed: int, shared_coin: bool, correlated: bool) -> Sides:
 # Lemmas B.2 and B.3
 
 
-@inequality(
-    rows,
-    "TKMS23-LB.3/step",
-    "proof of Lemma B.3",
-    role="step",
-    over=over(epsilon="1/1000000 1/100 1/10 1/2 3/4 99/100 1 101/100 2 10 100"),
-)
-def step_of_the_proof(epsilon: Fraction) -> Sides:
+@step("ε <= 1", over=over(epsilon="1/1000000 1/100 1/10 1/2 3/4 99/100 1"), prove=on(epsilon=reals(0, 1)))
+def _small_epsilon(epsilon: Fraction) -> Sides:
+    """(1 + e^{-2ε}) ε <= 2 (1 - e^{-ε})"""
+    decay = (-ball(epsilon)).exp()
+    return (1 + decay**2) * ball(epsilon), 2 * (1 - decay)
+
+
+@step("ε >= 1", over=over(epsilon="1 101/100 2 10 100"), prove=on(epsilon=reals(1, None)))
+def _large_epsilon(epsilon: Fraction) -> Sides:
+    """1 + e^{-2ε} <= 2 (1 - e^{-ε})"""
+    decay = (-ball(epsilon)).exp()
+    return 1 + decay**2, 2 * (1 - decay)
+
+
+@steps(rows, "TKMS23-LB.3/step", "proof of Lemma B.3", role="step")
+def step_of_the_proof() -> list[Step]:
     """δ (1 + e^{-2ε})/(1 - e^{-ε}) <= 2δ/min(ε, 1)
+
+    Both sides are multiplied by their denominators.
 
     Proof: for ε >= 1 the left side falls and is 1.80 δ at 1. For ε <= 1, f = 2(1 - e^{-ε}) - ε(1 + e^{-2ε})
     has the derivative 2ε e^{-2ε} - (1 - e^{-ε})². It is positive if e^ε - 1 < √(2ε), a convex function
     below a concave one, so it is positive up to one point and negative after it; f(0) = 0 and f(1) > 0
     """
-    decay = (-ball(epsilon)).exp()
-    return (1 + decay**2) / (1 - decay), 2 / ball(min(epsilon, Fraction(1)))
+    return [_small_epsilon, _large_epsilon]
 
 
 def _tables(kind: str) -> Table:

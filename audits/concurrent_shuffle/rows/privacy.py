@@ -33,7 +33,7 @@ from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
 from dpaudit.reference.mechanisms.concurrent_tree import Tree, binary_tree, build_tree
 from dpaudit.reference.mechanisms.shuffler_schedule import active_batches
 from dpaudit.replay.enumeration import enumerated
-from dpaudit.suite import Sides, evidence, full, inequality, listed, over
+from dpaudit.suite import Sides, evidence, full, inequality, integers, listed, on, over, reals
 from dpaudit.suite.program_proofs import evidence_of
 
 __all__ = ["rows"]
@@ -256,22 +256,23 @@ _questions()
     "TKMS23-FN9",
     "Footnotes 2, 9 and 10",
     over=over(k=(1, 2, 4, 16, 64, 1024), epsilon="1/10 1/2 1", delta="1/1000 1/1000000 1/1000000000000"),
+    prove=on(k=integers(1, None), epsilon=reals(0, 1, "(]"), delta=reals(0, "1/4", "(]")),
 )
 def advanced(k: int, epsilon: Fraction, delta: Fraction) -> Sides:
     """Advanced instead of simple composition saves a factor k in the variance, up to 12 log(1/δ): k V' <= 12
-    log(1/δ) V for the quoted formula with its O(.) read as 1, at k = 1 to 1024
+    log(1/δ) V for the quoted formula with its O(.) read as 1, at ε <= 1 and δ <= 1/4
 
     Simple: V = log(k/δ) k²/ε² with budgets (ε/k, δ/k). Advanced: V' = log(2k/δ)/ε₀² with (ε₀, δ/(2k)), and
     ε₀ is the largest with kε₀² + 2ε₀ sqrt(k log(2/δ)) <= ε, the quoted formula with constant 1 and δ' =
-    δ/2. C = 12 is ours. For Algorithm 2, k is log n.
+    δ/2. So 1/ε₀ = (sqrt(L + ε) + sqrt(L)) sqrt(k)/ε with L = log(2/δ). Both sides are compared without their
+    factor k²/ε². C = 12 and the conditions are ours. For Algorithm 2, k is log n.
 
     Note: the factor log(1/δ) matters: with few shufflers, advanced composition needs more noise than simple
     composition
     """
-    slack = (k * ln(2 / delta)).sqrt()
-    node = ((slack**2 + k * ball(epsilon)).sqrt() - slack) / k
-    simple = ln(k / delta) * k**2 / ball(epsilon) ** 2
-    return k * ln(2 * k / delta) / node**2, 12 * ln(1 / delta) * simple
+    slack = ln(2 / delta)
+    inverse = (slack + ball(epsilon)).sqrt() + slack.sqrt()
+    return ln(2 * k / delta) * inverse**2, 12 * ln(1 / delta) * ln(k / delta)
 
 
 #: Number of shufflers, and the fair bits per node that composed loss distributions need for (1/2, 1e-6).

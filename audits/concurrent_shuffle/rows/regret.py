@@ -18,6 +18,7 @@ from audits.concurrent_shuffle.regret_bounds import REWARD_NOISE, Setting
 from audits.concurrent_shuffle.regret_runs import simulated
 from dpaudit.blackbox.statistics import mean_bounds
 from dpaudit.core.claims import RegretRate
+from dpaudit.core.exact_functions import ln
 from dpaudit.core.plots import table
 from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import arb, ball, lower, upper
@@ -30,7 +31,20 @@ from dpaudit.reference.algorithms.contextual.concurrent_radius import (
 )
 from dpaudit.reference.algorithms.contextual.environments import sphere_arms
 from dpaudit.reference.mechanisms.concurrent_tree import build_tree
-from dpaudit.suite import Chain, Measured, Sides, evidence, full, inequality, over
+from dpaudit.suite import (
+    Chain,
+    Measured,
+    Sides,
+    Step,
+    evidence,
+    full,
+    inequality,
+    integers,
+    on,
+    over,
+    step,
+    steps,
+)
 
 __all__ = ["rows"]
 
@@ -197,36 +211,62 @@ def _unit_norm(m: int, shufflers: int, dim: int, epsilon: Fraction) -> float:
     return upper(at.norm_bound / (at.error_bound * arb(dim).sqrt()))
 
 
-@inequality(
+def _union(n: int, dim: int) -> arb:
+    """Return log(4n³(d² + d)): σ̃ is sqrt(2 v) times its root, plus d_low - 1, for the proxy v of a prefix."""
+    return ln(4 * n**3 * (dim**2 + dim))
+
+
+@step(
+    "entries",
+    over=over(n=(8, 64, 2**10, 2**220), dim=(1, 2, 5, 20)),
+    prove=on(n=integers(2, None), dim=integers(1, None)),
+)
+def _entries(n: int, dim: int) -> Sides:
+    """an entry is above σ̃ at some time with probability 1/(4n) at most, from (d + d(d+1)/2)/(2n²(d² + d))"""
+    return 2 * (dim + Fraction(dim * (dim + 1)) / 2), n * (dim**2 + dim)
+
+
+@step("d <= 4", over=over(dim=(1, 2, 3, 4)), prove=on(dim=integers(1, 4)))
+def _small_dimension(dim: int) -> Sides:
+    """d σ̃ <= 2 σ̃ √d, squared"""
+    return dim**2, NORM_CONSTANT**2 * dim
+
+
+@step(
+    "d >= 4",
+    over=over(n=(8, 64, 2**10, 2**220), dim=(4, 5, 10, full(20, 100))),
+    prove=on(n=integers(8, None), dim=integers(4, None)),
+)
+def _net(n: int, dim: int) -> Sides:
+    """4 √(v log(8n² 9^d)) <= 2 √d √(2 v log(4n³(d² + d))), squared and without 8 v"""
+    return 2 * (ln(8 * n**2) + dim * ln(9)), NORM_CONSTANT**2 * dim * _union(n, dim) / 4
+
+
+@steps(
     rows,
     "TKMS23-C3n/repaired",
     "proof of Theorem C.3, with λ = 4 σ̃ √d",
     kind="tail",
     role="repaired",
     repairs="TKMS23-C3n",
-    over=over(**_GRID),
     constant=NORM_CONSTANT,
 )
-def norms(m: int, shufflers: int, dim: int, epsilon: Fraction, constant: int) -> Chain:
+def norms(constant: int) -> list[Step]:
     """With probability 1 - 1/(2n), at all times, ‖h_t‖ <= σ̃ √d and ‖H′_t‖ <= {constant} σ̃ √d, for every
     input, so that λ = 4 σ̃ √d is enough
 
-    σ̃ with its constants bounds the error of an entry at all times, except with probability 1/(2n²(d² +
-    d)). Vectors use their entries (reading (i)). Matrices use the smaller of d σ̃ (entries) and a net for
-    independent entries, plus the number of users who are not reported yet (reading (ii)).
+    σ̃ with its constants, √(2 v log(4n³(d² + d))) + d_low - 1, bounds the error of an entry at all times,
+    except with probability 1/(2n²(d² + d)). v is the proxy of the noise of a prefix, and at most d_low - 1
+    users are not reported yet. Vectors use their entries (reading (i)). Matrices use their entries up to d =
+    4, and from there on a net for independent entries, 4 √(v log(8n² 9^d)), plus the users who are not
+    reported yet (reading (ii)). n >= 8, as for m >= 2 and k >= 1.
 
     Note: printed is λ = 2 σ̃ √d, that is ‖H′_t‖ <= λ/2 = σ̃ √d: TKMS23-C3n. σ̃ is an Õ(.), so a constant in
     it is free, and the rate of the theorem does not change
 
     Note: the net uses independent entries of the noise alone, and adds the unreported users
     """
-    at = _at_default_delta(m, shufflers, dim, epsilon)
-    unit, n = at.error_bound * arb(dim).sqrt(), at.horizon
-    entries = Fraction(dim + dim * (dim + 1) // 2, 2 * n**2 * (dim**2 + dim))
-    return {
-        "an entry is above σ̃ at some time: at most 1/(4n)": (entries, Fraction(1, 4 * n)),
-        f"‖H'‖ <= {constant} σ̃ √d": (at.norm_bound, constant * unit),
-    }
+    return [_entries, _small_dimension, _net]
 
 
 @inequality(

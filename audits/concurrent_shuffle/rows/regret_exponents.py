@@ -11,25 +11,16 @@ from fractions import Fraction
 
 from dpaudit.core.exact_functions import ln
 from dpaudit.core.suite import Group
-from dpaudit.kernel.ball import arb
-from dpaudit.reference.algorithms.contextual.exponents import Monomial, excess, monomial
-from dpaudit.suite import Chain, Sides, full, inequality, over
+from dpaudit.kernel.ball import arb, ball
+from dpaudit.suite import Chain, Sides, Step, full, inequality, integers, on, over, reals, step, steps
 
 __all__ = ["rows"]
 
 rows = Group("Regret: exponents and orderings", kind="regret")
 
 HALF = Fraction(1, 2)
-
-
-def _rho(k: int) -> Monomial:
-    """Return ρ_max = (k^{3/2}/ε) n^{1/(2k+1)}, the error of Corollary 3.5."""
-    return monomial(f"k^3/2 e n^{Fraction(1, 2 * k + 1)}")
-
-
-def _noisy(rho: Monomial) -> Monomial:
-    """Return √(n ρ)."""
-    return (monomial("n") * rho) ** HALF
+#: The exponent of n in the batch size of Chowdhury and Zhou.
+BEST = Fraction(3, 5)
 
 
 @inequality(
@@ -39,6 +30,7 @@ def _noisy(rho: Monomial) -> Monomial:
     role="step",
     over=over(k=(1, 2, 3, 4, 10)),
     measure="left - right",
+    prove=on(k=integers(1, None)),
 )
 def from_errors_to_regret(k: int) -> dict[str, Sides]:
     """√(n ρ_max) with ρ_max of Corollary 3.5 is k^(3/4) n^((k+1)/(2k+1)) ε^(-1/2); with another factor √d
@@ -49,14 +41,16 @@ def from_errors_to_regret(k: int) -> dict[str, Sides]:
 
     Note: so Theorem 5.1's rate still holds with λ = 2 σ̃ d, which needs no independence
     """
-    printed = monomial(f"k^3/4 e^1/2 n^{Fraction(k + 1, 2 * k + 1)}")
-    chain: dict[str, Sides] = {
-        f"exponent of {s}, distance": (abs(found - wanted), Fraction(0))
-        for s, (found, wanted) in excess([_noisy(_rho(k))], printed).items()
-    }
-    for name, norm in (("independent entries", "d^1/2"), ("entries alone", "d")):
-        dims = (monomial(norm) * monomial("d")) ** HALF
-        chain[f"exponent of d, {name}"] = (dims.exponent("d"), Fraction(1))
+    chain: dict[str, Sides] = {}
+    for name, found, printed in (
+        ("n, times 2k + 1", Fraction(2 * k + 1 + 1) / 2, k + 1),
+        ("k", Fraction(3, 2) / 2, Fraction(3, 4)),
+        ("1/ε", Fraction(1) / 2, HALF),
+    ):
+        chain |= {f"exponent of {name}, at most": (found, printed)}
+        chain |= {f"exponent of {name}, at least": (printed, found)}
+    for name, norm in (("independent entries", HALF), ("entries alone", Fraction(1))):
+        chain |= {f"exponent of d, {name}": ((norm + 1) / 2, Fraction(1))}
     return chain
 
 
@@ -65,61 +59,74 @@ def from_errors_to_regret(k: int) -> dict[str, Sides]:
     "TKMS23-C5.2",
     "Corollary 5.2, footnote 8",
     over=over(log2_n=(4, 8, 16, 64, full(256, 4096))),
+    prove=on(log2_n=integers(2, None)),
 )
 def many_shufflers(log2_n: int) -> Chain:
     """With k = log n shufflers n^((k+1)/(2k+1)) is at most 2^(1/4) √n, so that the rate is Õ(√n/√ε (σ + d))
 
     The row also checks both readings of footnote 8: k = (log n)/2 leaves at most √2 √n, k = log n/(2 log
-    log n) at most √(log n) √n.
+    log n) at most √(log n) √n. n^((k+1)/(2k+1)) is √n times 2^(log n/(4k + 2)). Compare this exponent's
+    inverse, times log n, with 4k + 2. n >= 4.
 
     Note: k^(3/4) = log^(3/4) n is a polylogarithm; √n is the usual optimum without privacy
 
     Proof: n^(1/(2(2k+1))) = 2^(log n/(4k+2)), the exponent being at most 1/4, 1/2 and (log log n)/2
     """
-    levels = ln(2**log2_n) / ln(2)
-    logs = levels.log() / ln(2)
+    levels = ball(log2_n)
+    fewer = levels / (levels.log() / ln(2))  # log n/(log log n)
 
-    def above_root(k: arb) -> arb:
-        """Return n^{(k+1)/(2k+1)}/sqrt(n)."""
-        result: arb = (levels * ln(2) * ((k + 1) / (2 * k + 1) - arb(1) / 2)).exp()
-        return result
+    def exponent(most: arb, k: arb) -> Sides:
+        """Return both sides for 2^(log n/(4k + 2)) <= 2^(log n/most)."""
+        return most, 4 * k + 2
 
     return {
-        "k = log n": (above_root(levels), arb(2).sqrt().sqrt()),
-        "k = (log n)/2": (above_root(levels / 2), arb(2).sqrt()),
-        "k = log n/(2 log log n)": (above_root(levels / (2 * logs)), levels.sqrt()),
+        "k = log n": exponent(4 * levels, levels),
+        "k = (log n)/2": exponent(2 * levels, levels / 2),
+        "k = log n/(2 log log n)": exponent(2 * fewer, fewer / 2),
     }
 
 
-@inequality(rows, "TKMS23-ORD2", "Section 5", measure="left - right")
-def between() -> dict[str, Sides]:
+def _noisy(rho: Fraction) -> Fraction:
+    """Return the exponent of n in √(n ρ), for that in ρ."""
+    return (1 + rho) / 2
+
+
+@step("exponents", prove=on())
+def _exponents() -> dict[str, Sides]:
+    """1/2 (central, and k = log n), 3/5 and 3/4 are the exponents, in this order"""
+    central, local, best = _noisy(Fraction(0)), _noisy(HALF), _noisy((1 - BEST) / 2)
+    return {
+        "distance of the central exponent from 1/2": (abs(central - HALF), Fraction(0)),
+        "distance of the local exponent from 3/4": (abs(local - Fraction(3, 4)), Fraction(0)),
+        "distance of the exponent of the noise at B = n^(3/5) from 3/5": (abs(best - BEST), Fraction(0)),
+        "k = log n - batches": (central, best),
+        "batches - local": (best, local),
+    }
+
+
+@step("smaller batches", over=over(b=tuple(Fraction(i, 20) for i in range(13))), prove=on(b=reals(0, BEST)))
+def _smaller(b: Fraction) -> Sides:
+    """at B = n^b, b <= 3/5, the noise has an exponent of 3/5 or more"""
+    return BEST, _noisy((1 - b) / 2)
+
+
+@step(
+    "larger batches", over=over(b=tuple(Fraction(i, 20) for i in range(12, 21))), prove=on(b=reals(BEST, 1))
+)
+def _larger(b: Fraction) -> Sides:
+    """at B = n^b, b >= 3/5, B itself has"""
+    return BEST, b
+
+
+@steps(rows, "TKMS23-ORD2", "Section 5", measure="left - right")
+def between() -> list[Step]:
     """√(n ρ_max) gives exponents 1/2 (central, and k = log n), 3/5 (Chowdhury and Zhou's batches,
     sequential) and 3/4 (local) of n; B = n^(3/5) minimises B + n^(3/4)/B^(1/4)
 
-    Use ρ_max = 1, √n and √(n/B) exactly, and the largest exponent of the two terms at B = n^b for b = 0,
-    1/20, ..., 1.
+    Use ρ_max = 1, √n and √(n/B) exactly, and the larger exponent of the two terms at B = n^b.
 
     Note: upper bounds are compared at fixed ε, d, δ; no separation is claimed
 
     Note: k = log n only, where n^(1/(2k+1)) is a polylogarithm (TKMS23-C5.2)
     """
-    root, batched = monomial("n^1/2"), (monomial("n") / monomial("B")) ** HALF
-    power = {
-        "central": _noisy(monomial("")).exponent("n"),
-        "local": _noisy(root).exponent("n"),
-    }
-
-    def batches(b: Fraction) -> Fraction:
-        size = monomial("n") ** b
-        return max(b, _noisy(batched).at(B=size).exponent("n"))
-
-    best = batches(Fraction(3, 5))
-    others = min(batches(Fraction(i, 20)) for i in range(21))
-    return {
-        "distance of the central exponent from 1/2": (abs(power["central"] - HALF), Fraction(0)),
-        "distance of the local exponent from 3/4": (abs(power["local"] - Fraction(3, 4)), Fraction(0)),
-        "distance of the exponent at B = n^(3/5) from 3/5": (abs(best - Fraction(3, 5)), Fraction(0)),
-        "at n^(3/5) - at any other B": (best, others),
-        "k = log n - batches": (power["central"], best),
-        "batches - local": (best, power["local"]),
-    }
+    return [_exponents, _smaller, _larger]

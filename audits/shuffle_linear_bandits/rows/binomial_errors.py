@@ -13,8 +13,21 @@ from dpaudit.core.exact_functions import ln
 from dpaudit.core.suite import Group, Run
 from dpaudit.distributions import Binomial, DiscreteLaplace
 from dpaudit.kernel.ball import arb, ball, upper
-from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet, printed_sheet
-from dpaudit.suite import Measured, Sides, evidence, full, inequality, over
+from dpaudit.reference.mechanisms.binomial_vectors import CONSTANT, VectorSheet, printed_sheet
+from dpaudit.suite import (
+    Measured,
+    Sides,
+    Step,
+    evidence,
+    full,
+    inequality,
+    integers,
+    on,
+    over,
+    reals,
+    step,
+    steps,
+)
 
 __all__ = ["rows"]
 
@@ -69,25 +82,45 @@ def bits(run: Run, p: Fraction) -> list[Evidence]:
     return [decide_proxy(bit_proxy(p), noise_sum([(Binomial(trials=1, p=p), 1)], shift=-p))]
 
 
-SIZES = over(
-    d=(1, 2, 5, full(15)), B=(1, 20, full(400, 10**5)), epsilon="1/5 1 15", delta="49/100 1/10 1/1000000"
+SIZES = {"d": (1, 2, 5, full(15)), "delta": "49/100 1/10 1/1000000"}
+DIMENSIONS, DELTAS = integers(1, None), reals(0, "1/2", "()")
+
+
+@step("noise", over=over(**SIZES), prove=on(d=DIMENSIONS, delta=DELTAS))
+def _noise(d: int, delta: Fraction) -> Sides:
+    """log(4(d²+1)/δ) <= (81/20) log(d²/δ)"""
+    return ln(4 * (d**2 + 1) / delta), 81 * ln(d * d / delta) / 20
+
+
+@step(
+    "rounding",
+    over=over(**SIZES, epsilon="1/5 1 15"),
+    prove=on(d=DIMENSIONS, delta=DELTAS, epsilon=reals(0, 15, "(]")),
 )
+def _rounding(d: int, delta: Fraction, epsilon: Fraction) -> Sides:
+    """5/16 <= 15000 log(d²/δ)²/ε²"""
+    return 5 * ball(epsilon) ** 2 / 16, 15000 * ln(d * d / delta) ** 2
 
 
-@inequality(rows, "CZ22-C.3s3", "Theorem C.1, Appendix C.3", role="step", over=SIZES, C=10**6)
-def rate(d: int, B: int, epsilon: Fraction, delta: Fraction, C: int) -> Sides:
+@step("constant", prove=on())
+def _constant() -> Sides:
+    """6·10⁴ (81/20)² + 15000 <= 10⁶"""
+    return CONSTANT * Fraction(81, 20) ** 2 / 4 + 15000, 10**6
+
+
+@steps(rows, "CZ22-C.3s3", "Theorem C.1, Appendix C.3", role="step")
+def rate() -> list[Step]:
     """One entry's noise, of proxy (B + B b/4)/g², is at most C log(d²/δ)²/ε² with one C = 10⁶:
     O(log²(d²/δ)/ε²)
 
-    Proof: B/g² <= 1/4, b/4 is 6·10⁴ g² log²(4(d²+1)/δ)/(ε² B) plus less than 1/4, and log(4(d²+1)/δ) <= 4
-    log(d²/δ) for δ below 1/2: the ratio is slightly above 16 · 6·10⁴ at most. Over M batches both sides are
-    M times as large: σ = O(sqrt(T/B) log(d²/δ)/ε).
+    B/g² <= 1/4, and b is 24·10⁴ g² log(4(d²+1)/δ)²/(ε² B) plus less than 1. So the proxy is at most 5/16 +
+    6·10⁴ log(4(d²+1)/δ)²/ε². The steps bound both terms, and add them. ε <= 15, δ < 1/2. Over M batches both
+    sides are M times as large: σ = O(sqrt(T/B) log(d²/δ)/ε).
 
     Note: the standard deviation is about 245 log(4(d²+1)/δ)/ε for sums of B numbers in [-1, 1]: at ε = 1, δ
     = 1/10 and d = 5 it exceeds B until B is about 1500
     """
-    sheet = printed_sheet(dim=d, batch_size=B, epsilon=epsilon, delta=delta)
-    return sheet.proxy, C * (ball(Fraction(d * d) / delta).log() / ball(epsilon)) ** 2
+    return [_noise, _rounding, _constant]
 
 
 # Unbiasedness, and the conventions that it needs
@@ -239,32 +272,41 @@ def communication_as_printed(run: Run, d: int, B: int, epsilon: Fraction, digits
     return Measured(high=upper(ratio), covers=False, method="g and b as printed, in balls")
 
 
-@inequality(
+@step("precision", over=over(B=(4, 20, 400, full(10**5))), prove=on(B=integers(4, None)))
+def _precision(B: int) -> Sides:
+    """2 sqrt(B) + 1 <= (5/2) sqrt(B)"""
+    return 2 * ball(B).sqrt() + 1, 5 * ball(B).sqrt() / 2
+
+
+@step(
+    "bits",
+    over=over(B=(4, 20, 400, full(10**5)), square="0 1 100000"),
+    prove=on(B=integers(4, None), square=reals(0, None)),
+)
+def _bits(B: int, square: Fraction) -> Sides:
+    """2 ((5/2) sqrt(B) + 24·10⁴ (5/2)² Y + 1) <= 10⁷ (sqrt(B) + Y)"""
+    root, trials = ball(B).sqrt(), CONSTANT * 25 * ball(square) / 4
+    return 2 * (5 * root / 2 + trials + 1), 10**7 * (root + ball(square))
+
+
+@steps(
     rows,
     "CZ22-S6c/repaired",
     "Section 6, communication, with log²",
     role="repaired",
     repairs="CZ22-S6c",
     kind="utility",
-    over=over(
-        d=(2, 5, full(15)),
-        B=(20, 400, full(10**5)),
-        epsilon="1/5 1 15",
-        delta=(Fraction(49, 100), Fraction(1, 10**6), Fraction(1, 10**300)),
-    ).where(lambda d, B, **_: max(d, 4) ** 2 <= 4 * B, "2 sqrt(B) >= max(d, 4)"),
-    C=10**7,
 )
-def communication(d: int, B: int, epsilon: Fraction, delta: Fraction, C: int) -> Sides:
-    """A user sends at most C d² (sqrt(B) + log(4(d²+1)/δ)²/ε²) bits with one C = 10⁷
+def communication() -> list[Step]:
+    """A user sends at most C d² (sqrt(B) + Y) bits with one C = 10⁷, Y = log(4(d²+1)/δ)²/ε², where 2 sqrt(B)
+    >= max(d, 4)
 
-    The count uses the printed g and b over d + d² labels. b is 96·10⁴ log²(4(d²+1)/δ)/ε² and does not grow
-    with B.
+    The count uses the printed g and b over d + d² <= 2d² labels. There g is below 2 sqrt(B) + 1, and b below
+    24·10⁴ (g²/B) Y + 1: it does not grow with B. square is Y.
 
     Note: at d = 5, B = 20, ε = 1 and δ = 1e-6 this is 9.9·10⁹ bits per user and round
     """
-    sheet = printed_sheet(dim=d, batch_size=B, epsilon=epsilon, delta=delta)
-    size = ball(B).sqrt() + (ball(Fraction(4 * (d * d + 1)) / delta).log() / ball(epsilon)) ** 2
-    return sheet.bits_per_user, C * d * d * size
+    return [_precision, _bits]
 
 
 # The printed range of the encoder

@@ -19,7 +19,7 @@ from dpaudit.core.suite import Group, Run
 from dpaudit.core.views import View, user
 from dpaudit.kernel.ball import upper_short
 from dpaudit.reference.mechanisms.linear_bandit_noise import tree_levels, tree_noise, variance_below
-from dpaudit.suite import Chain, evidence, full, inequality, over
+from dpaudit.suite import Chain, evidence, full, inequality, on, over, reals
 from dpaudit.suite.worst import Constant
 
 __all__ = ["gram_change", "node_counts", "rows"]
@@ -73,25 +73,28 @@ def sensitivity(size: int, rounds: int) -> Chain:
     }
 
 
+def _possible(inner: Fraction, before: Fraction, after: Fraction) -> bool:
+    return inner**2 <= before * after
+
+
 @inequality(
     rows,
     "CZ22-F.3/gram",
     "Proposition F.3, the noise of Shariff and Sheffet: Δ of a row a = (x, y)",
     role="step",
-    over=over(inner="-2 -1 -1/2 0 1/2 1 2", lengths=((2, 2), (2, 1), (1, 1))).where(
-        lambda inner, lengths: inner**2 <= lengths[0] * lengths[1], "Cauchy and Schwarz"
-    ),
+    over=over(inner="-2 -1 -1/2 0 1/2 1 2", before="1 2", after="1 2").where(_possible, "Cauchy and Schwarz"),
+    prove=on(inner=reals(None, None), before=reals(0, 2), after=reals(0, 2)).where(_possible),
 )
-def gram_change(inner: Fraction, lengths: tuple[int, int]) -> tuple[Fraction, Fraction]:
+def gram_change(inner: Fraction, before: Fraction, after: Fraction) -> tuple[Fraction, Fraction]:
     """Replacing a row a by a' changes aaᵀ by at most sqrt 8 in Frobenius norm, |a|² <= 2, attained
 
-    |aaᵀ - a'a'ᵀ|² = |a|⁴ + |a'|⁴ - 2<a, a'>²; lengths = (|a|², |a'|²), inner = <a, a'>. The node's noise is
-    (Z' + Z'ᵀ)/sqrt 2, of variance σ² off the diagonal and 2σ² on it. A leaf then changes a node by
+    |aaᵀ - a'a'ᵀ|² = |a|⁴ + |a'|⁴ - 2<a, a'>²; before = |a|², after = |a'|², inner = <a, a'>. The node's noise
+    is (Z' + Z'ᵀ)/sqrt 2, of variance σ² off the diagonal and 2σ² on it. A leaf then changes a node by
     |Δ|²/(2σ²) <= 4/σ², squared.
 
     Note: attained by x = x' and y = -y' = 1, which is a change of the reward alone
     """
-    return Fraction(lengths[0] ** 2 + lengths[1] ** 2) - 2 * inner**2, Fraction(8)
+    return before**2 + after**2 - 2 * inner**2, Fraction(8)
 
 
 # Privacy

@@ -14,13 +14,17 @@ from fractions import Fraction
 
 from dpaudit.core.exact_functions import ln
 from dpaudit.core.suite import Group
-from dpaudit.kernel.ball import arb, ball
+from dpaudit.kernel.ball import ball
 from dpaudit.reference.algorithms.contextual.exponents import Monomial, excess, monomial
-from dpaudit.suite import Sides, full, inequality, over
+from dpaudit.suite import Sides, full, inequality, integers, on, over, reals
 
 __all__ = ["COROLLARIES", "Corollary", "rows"]
 
 rows = Group("Regret: corollaries and orderings", kind="regret")
+
+
+#: Names, left sides and right sides.
+Compared = tuple[tuple[str, Fraction, Fraction], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +49,16 @@ class Corollary:
         """Return a term with all symbols replaced."""
         values = {"B": self.batch, **self.replaced} if self.batch else self.replaced
         return monomial(text).at(**{symbol: monomial(value) for symbol, value in values.items()})
+
+    def compared(self) -> Compared:
+        """Return all exponents after the substitution, with the printed ones."""
+        terms = [self.put(term) for term in self.terms]
+        found = excess(terms, monomial(self.printed), without=self.without)
+        powers = [(f"the exponent of {s}", *pair) for s, pair in found.items()]
+        for name, formula, printed in self.also:
+            for s, (power, wanted) in excess([self.put(formula)], monomial(printed)).items():
+                powers.append((f"{name}: the exponent of {s}, distance", abs(power - wanted), Fraction(0)))
+        return tuple(powers)
 
 
 AMPLIFIED = ("d B", "L^1/4 L2^1/4 e^1/2 B^-1/4 d^3/4 T^3/4")
@@ -208,10 +222,11 @@ for _case in COROLLARIES:
         _case.source,
         measure="left - right",
         case=_case.title,
-        corollary=_case,
+        compared=_case.compared(),
         remark=_case.note,
+        prove=on(),
     )
-    def exponents(corollary: Corollary, remark: str) -> dict[str, Sides]:
+    def exponents(compared: Compared, remark: str) -> dict[str, Sides]:
         """{case}
 
         Substitute the batch size into every term of the theorem's rate and compare exponents exactly: none
@@ -221,20 +236,32 @@ for _case in COROLLARIES:
 
         Note: {remark}
         """
-        terms = [corollary.put(term) for term in corollary.terms]
-        found = excess(terms, monomial(corollary.printed), without=corollary.without)
-        chain: dict[str, Sides] = {f"the exponent of {s}": sides for s, sides in found.items()}
-        for name, formula, printed in corollary.also:
-            for s, (found_power, printed_power) in excess(
-                [corollary.put(formula)], monomial(printed)
-            ).items():
-                apart = abs(found_power - printed_power)
-                chain[f"{name}: the exponent of {s}, distance"] = apart, Fraction(0)
-        return chain
+        return {name: (found, printed) for name, found, printed in compared}
 
 
-@inequality(rows, "CZ22-ORD", "Corollary 3.3, Section 6", measure="left - right")
-def between() -> dict[str, Sides]:
+def _orders() -> Compared:
+    """Return the exponents of T of CZ22-ORD."""
+    local, central = (("d B", f"T^{power} d^3/4 e^1/2") for power in ("3/4", "1/2"))
+    found = {"central": (central, ""), "shuffled": (BINOMIAL, "T^3/5"), "local": (local, "")}
+    power = {
+        name: max(monomial(term).at(B=monomial(batch)).exponent("T") for term in terms)
+        for name, (terms, batch) in found.items()
+    }
+    return (
+        ("central - shuffled", power["central"], power["shuffled"]),
+        ("shuffled - local", power["shuffled"], power["local"]),
+    )
+
+
+@inequality(
+    rows,
+    "CZ22-ORD",
+    "Corollary 3.3, Section 6",
+    measure="left - right",
+    compared=_orders(),
+    prove=on(),
+)
+def between(compared: Compared) -> dict[str, Sides]:
     """The exponents of T have the order central 1/2 < shuffled 3/5 < local 3/4, unique users
 
     Substitute the best batch sizes into the rates of F.3, C.1 and F.1, and compare exponents of T at fixed
@@ -245,16 +272,18 @@ def between() -> dict[str, Sides]:
 
     Note: for P_Amp at fixed ε see CZ22-C3.3/range
     """
-    local, central = (("d B", f"T^{power} d^3/4 e^1/2") for power in ("3/4", "1/2"))
-    found = {"central": (central, ""), "shuffled": (BINOMIAL, "T^3/5"), "local": (local, "")}
-    power = {
-        name: max(monomial(term).at(B=monomial(batch)).exponent("T") for term in terms)
-        for name, (terms, batch) in found.items()
-    }
-    return {
-        "central - shuffled": (power["central"], power["shuffled"]),
-        "shuffled - local": (power["shuffled"], power["local"]),
-    }
+    return {name: (left, right) for name, left, right in compared}
+
+
+def _improvements() -> Compared:
+    """Return the exponents of CZ22-ABS."""
+    local, batch = monomial("T^3/4 d^3/4 e^1/2"), monomial("T^3/5")
+    noise, stale = (monomial(term).at(B=batch) / local for term in ("e^1/2 B^-1/4 d^3/4 T^3/4", "d B"))
+    return (
+        ("noise: exponent of T in shuffled / local", noise.exponent("T"), Fraction(0)),
+        ("noise: exponent of 1/ε in shuffled / local", noise.exponent("e"), Fraction(0)),
+        ("batches, dB: exponent of T in shuffled / local", stale.exponent("T"), Fraction(0)),
+    )
 
 
 @inequality(
@@ -262,8 +291,10 @@ def between() -> dict[str, Sides]:
     "CZ22-ABS",
     "abstract: 'improves' on the local model, Corollary 3.3, Remark 3.6",
     measure="left - right",
+    compared=_improvements(),
+    prove=on(),
 )
-def improves() -> dict[str, Sides]:
+def improves(compared: Compared) -> dict[str, Sides]:
     """At equal ε, shuffled LinUCB has a smaller power of T than local LinUCB: B^(-1/4) T^(3/4) and dB against
     T^(3/4), both over √ε, at B = T^(3/5) and unique users
 
@@ -276,13 +307,7 @@ def improves() -> dict[str, Sides]:
 
     Note: the other statements of the abstract have rows: CZ22-C3.3, CZ22-R3.6, CZ22-E.4, CZ22-E.6, CZ22-R4.4
     """
-    local, batch = monomial("T^3/4 d^3/4 e^1/2"), monomial("T^3/5")
-    noise, stale = (monomial(term).at(B=batch) / local for term in ("e^1/2 B^-1/4 d^3/4 T^3/4", "d B"))
-    return {
-        "noise: exponent of T in shuffled / local": (noise.exponent("T"), Fraction(0)),
-        "noise: exponent of 1/ε in shuffled / local": (noise.exponent("e"), Fraction(0)),
-        "batches, dB: exponent of T in shuffled / local": (stale.exponent("T"), Fraction(0)),
-    }
+    return {name: (left, right) for name, left, right in compared}
 
 
 _TINY = "1/1000000000000000000000000"
@@ -299,12 +324,14 @@ _RANGE = {
     "Corollary 3.3 with the range of Theorem 3.2",
     role="sharper",
     over=over(log2_B=(1, 2, 4, 8, full(16, 80)), delta=_RANGE["delta"], share=_RANGE["share"]),
+    prove=on(log2_B=integers(1, None), delta=reals(0, "7/10", "(]"), share=reals(0, 1, "(]")),
 )
 def amplified_range(log2_B: int, delta: Fraction, share: Fraction) -> Sides:
-    """At no ε that Theorem 3.2 covers is P_Amp's printed rate below d^(3/4) T^(3/4), for any B >= 2
+    """At no ε that Theorem 3.2 covers is P_Amp's printed rate below d^(3/4) T^(3/4), for any B >= 2 and
+    δ <= 7/10
 
-    Insert ε <= √(log(2/δ)/B) into log^(1/2)(B/δ) d^(3/4) T^(3/4)/(ε^(1/2) B^(1/4)), without d^(3/4)
-    T^(3/4).
+    Insert ε = share √(log(2/δ)/B) into log^(1/2)(B/δ) d^(3/4) T^(3/4)/(ε^(1/2) B^(1/4)), without d^(3/4)
+    T^(3/4). Compare ε² B with log²(B/δ). B = 2^log2_B.
 
     Note: so T^(3/5) is not the rate at any fixed ε: the range shrinks like T^(-3/10) at B = T^(3/5)
 
@@ -312,9 +339,7 @@ def amplified_range(log2_B: int, delta: Fraction, share: Fraction) -> Sides:
 
     Proof: the factor is log^(1/2)(B/δ)/log^(1/4)(2/δ) at the largest ε, at least 1 where log(2/δ) >= 1
     """
-    batch = 2**log2_B
-    epsilon = ball(share) * (ln(2 / delta) / batch).sqrt()
-    return arb(1), (ln(batch / delta) / (epsilon * arb(batch).sqrt())).sqrt()
+    return ball(share) ** 2 * ln(2 / delta), ln(2**log2_B / delta) ** 2
 
 
 @inequality(
@@ -322,23 +347,23 @@ def amplified_range(log2_B: int, delta: Fraction, share: Fraction) -> Sides:
     "CZ22-E.4/range",
     "Corollary E.4 with the range of Theorem E.3",
     role="sharper",
-    over=over(log2_B=(0, 4, 10), **_RANGE).where(lambda log2_B, log2_T, **_: log2_B <= log2_T, "B <= T"),
+    over=over(**_RANGE),
+    prove=on(log2_T=integers(1, None), delta=reals(0, 1, "(]"), share=reals(0, 1, "(]")),
 )
-def returning_range(log2_T: int, log2_B: int, delta: Fraction, share: Fraction) -> Sides:
-    """At no ε that Theorem E.3 covers is P_Amp's printed rate for returning users below d^(3/4) T^(3/4)/2
+def returning_range(log2_T: int, delta: Fraction, share: Fraction) -> Sides:
+    """At no ε that Theorem E.3 covers is P_Amp's printed rate for returning users below d^(3/4) T^(3/4)/2,
+    for T >= 2
 
-    Insert ε <= (2 log(2/δ)/B) √(2T) into T/(εB)^(1/2) d^(3/4) log^(1/4)(T/δ) log^(1/2)(2/δ), without
-    d^(3/4).
+    Insert ε = share (2 log(2/δ)/B) √(2T) into T/(εB)^(1/2) d^(3/4) log^(1/4)(T/δ) log^(1/2)(2/δ), without
+    d^(3/4). Compare (εB)²/16 with T log(T/δ) log²(2/δ), both without the factor T log²(2/δ). B cancels. T is
+    2^log2_T.
 
     Note: so T^(2/3) is not the rate at any fixed ε: at the B of Corollary E.4 the range shrinks like
     T^(-1/4)
 
     Proof: at the largest ε it is T^(3/4) log^(1/4)(T/δ)/8^(1/4)
     """
-    horizon, batch = 2**log2_T, 2**log2_B
-    epsilon = ball(share) * 2 * ln(2 / delta) / batch * arb(2 * horizon).sqrt()
-    logs = ln(horizon / delta).sqrt().sqrt() * ln(2 / delta).sqrt()
-    return (arb(horizon) ** 3).sqrt().sqrt() / 2, horizon * logs / (epsilon * batch).sqrt()
+    return ball(share) ** 2 * 8 / 16, ln(2**log2_T / delta)
 
 
 rows.not_checkable(

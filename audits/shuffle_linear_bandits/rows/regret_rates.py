@@ -29,13 +29,18 @@ from dpaudit.suite import (
     Expression,
     Measured,
     Sides,
+    Step,
     constant,
     evidence,
     expected,
     full,
     inequality,
     leaf,
+    on,
     over,
+    reals,
+    step,
+    steps,
 )
 from dpaudit.suite.regret import CUT_AND_CHARGED, Cut, Interval, mean_interval
 
@@ -45,6 +50,8 @@ rows = Group("Regret: the printed rates", kind="regret")
 
 #: Our C for every rate, a round number.
 CONSTANT = 12
+#: The constant of Lemma A.2.
+REGULAR = 8
 EXPONENTS, QUICK = (10, 12, 14, 20, 30, 50, 100), (12, 20, 50, 100)
 DIMS, SHARES, ALPHAS = (2, 3, 20, 100), ("1", "1/10", "1/1000"), ("1/2", "1/20")
 #: Settings of the simulated runs: log2 T, log2 B, d, α.
@@ -244,45 +251,42 @@ def noiseless(horizon: int, batch_size: int, dim: int, alpha: Fraction, constant
     return bound.regret, constant * _printed_lemma(arb(0), horizon, batch_size, dim, alpha)
 
 
-@inequality(
-    rows,
-    "CZ22-A.2",
-    "Lemma A.2",
-    over=over(
-        horizon=(2**10, 2**20, full(2**40)),
-        batch_size=(1, 32, 1024),
-        dim=(2, 20, 100),
-        alpha="1 1/20",
-        min_eig="1/10 1 1000",
-        spread="1 3 100",
-        nu="0 1 50",
-    ).where(lambda min_eig, spread, **rest: min_eig * spread >= 1, "with λ_max >= 1"),
-    constant=8,
+@step("stale rounds", prove=on())
+def _stale() -> Sides:
+    """|Ψ| is at most half of dB/log 2 log(1 + T/(d λ_min))"""
+    return Fraction(1, 2), REGULAR
+
+
+@step(
+    "width",
+    over=over(level="0 1 3", width="1/1000 10 1000"),
+    prove=on(level=reals(0, None), width=reals(0, None)),
 )
-def regular(
-    horizon: int,
-    batch_size: int,
-    dim: int,
-    alpha: Fraction,
-    min_eig: Fraction,
-    spread: Fraction,
-    nu: Fraction,
-    constant: int,
-) -> Sides:
+def _width(level: Fraction, width: Fraction) -> Sides:
+    """4 √2 √(2 log(1/α) + w) <= 8 √(log(1/α) + w), squared"""
+    return 32 * (2 * level + width), REGULAR**2 * (level + width)
+
+
+@step("norms", prove=on())
+def _norms() -> Sides:
+    """4 √2 (√λ_max + ν) <= 8 (√λ_max + ν), squared"""
+    return 32, REGULAR**2
+
+
+@steps(rows, "CZ22-A.2", "Lemma A.2", constant=REGULAR)
+def regular(constant: int) -> list[Step]:
     """Lemma A.2 with the constant {constant}: |Ψ| + 4 β_M Σ min(1, ‖φ‖) is at most {constant} times its
     right side
 
-    Both sides are functions of λ_min, λ_max = spread λ_min and ν. {constant} = 4 √2 √2 is the proof's.
+    β_M is √(2 log(1/α) + w) + √λ_max + ν with w = d log(1 + T/(d λ_min)), and Σ min(1, ‖φ‖) is at most
+    √(2Tw). The right side is dB/log 2 log(1 + T/(d λ_min)) + √(Tw) (√(log(1/α) + w) + √λ_max + ν). Compare
+    term by term, without the factors that both terms have. {constant} = 4 √2 √2 is the proof's. level =
+    log(1/α) and width = w are any numbers from 0 up.
 
     Note: this proof gives probability 1 - 2α, and 1 - α is printed (two events of 1 - α each); α in the
     bound is free up to a constant
     """
-    growth = (1 + horizon / (dim * ball(min_eig))).log()
-    eig, width = ball(min_eig * spread).sqrt() + ball(nu), dim * growth
-    radius = (2 * ln(1 / alpha) + width).sqrt() + eig
-    stale = dim * batch_size * growth / arb(2).log()
-    left = stale / 2 + 4 * radius * (2 * dim * horizon * growth).sqrt()
-    return left, constant * (stale + (dim * horizon * growth).sqrt() * ((ln(1 / alpha) + width).sqrt() + eig))
+    return [_stale, _width, _norms]
 
 
 # Growth, simulated where the rate is not vacuous

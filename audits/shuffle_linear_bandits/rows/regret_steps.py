@@ -100,6 +100,7 @@ def stale() -> list[Step]:
     kind="tail",
     role="step",
     over=over(dim=(1, 2, 5, 15, 100), batches=(1, 4, 50, 400, full(10**6)), alpha="1 1/2 1/20 1/1000000"),
+    prove=on(dim=integers(1, None), batches=integers(1, None), alpha=reals(0, 1, "(]")),
 )
 def norms(dim: int, batches: int, alpha: Fraction) -> Sides:
     """c = 6 is enough: the accumulated noise matrix stays below 6 σ (√d + √log(2M/α)) at all M batches with

@@ -17,16 +17,15 @@ from dpaudit.coins import Coins
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.data import Integers, Records
 from dpaudit.core.evidence import Evidence
-from dpaudit.core.exact_functions import ln
+from dpaudit.core.exact_functions import ceil_log2, ln
 from dpaudit.core.suite import Group, Outcome, Run
 from dpaudit.core.views import SHUFFLER_OUTPUT, View
 from dpaudit.distributions import Counts, RandomisedResponse
-from dpaudit.kernel.ball import ball, upper_exact
+from dpaudit.kernel.ball import upper_exact
 from dpaudit.kernel.t2.shuffle import exact_response_delta
-from dpaudit.reference.mechanisms.linear_bandit_noise import local_noise, tree_levels, tree_noise
 from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.enumeration import enumerated
-from dpaudit.suite import Chain, evidence, inequality, over
+from dpaudit.suite import Chain, Step, evidence, inequality, integers, on, over, reals, step, steps
 from dpaudit.suite.attempts import program_files
 from dpaudit.suite.program_proofs import evidence_of
 
@@ -196,40 +195,42 @@ def returning(run: Run) -> list[Evidence]:
 # Quoted regret bounds
 
 
-@inequality(
-    rows,
-    "CZ22-QREG",
-    "Section 1, quoting Shariff and Sheffet, Zheng et al.",
-    over=over(horizon="1000 1000000 1000000000", epsilon="1/100 1/10 1", delta="1/10 1/1000000"),
+DELTAS = reals(0, 1, "(]")
+
+
+@step("local", over=over(delta="1 1/10 1/1000000"), prove=on(delta=DELTAS))
+def _local_rate(delta: Fraction) -> Chain:
+    """2 L^(1/4) T^(3/4)/sqrt ε <= sqrt(σT) <= 3 L^(1/4) T^(3/4)/sqrt ε"""
+    squared = 32 * ln(Fraction(5, 2) / delta)  # of the local noise, times ε²
+    level = ln(4 / delta)
+    return {"sqrt(σT) <= 3 ...": (squared, 81 * level), "2 ... <= sqrt(σT)": (16 * level, squared)}
+
+
+@step(
+    "central",
+    over=over(horizon=(1, 1000, 10**6, 10**9), delta="1 1/10 1/1000000"),
+    prove=on(horizon=integers(1, None), delta=DELTAS),
 )
-def quoted_rates(horizon: Fraction, epsilon: Fraction, delta: Fraction) -> Chain:
+def _central_rate(horizon: int, delta: Fraction) -> Chain:
+    """T^(1/2)/sqrt ε <= sqrt(σT) <= 3 sqrt(m L) T^(1/2)/sqrt ε"""
+    polylog = (1 + ceil_log2(horizon)) * ln(4 / delta)
+    spread = 8 * polylog  # sqrt(m) times the noise of a node, times ε
+    return {"sqrt(σT) <= 3 ...": (spread, 9 * polylog), "T^(1/2)/sqrt ε <= sqrt(σT)": (1, spread)}
+
+
+@steps(rows, "CZ22-QREG", "Section 1, quoting Shariff and Sheffet, Zheng et al.")
+def quoted_rates() -> list[Step]:
     """The quoted T^(1/2) and T^(3/4), over sqrt ε, are Lemma A.4's sqrt(σT) at their noise, up to
     logarithms
 
-    σ = sqrt(T) times the local noise, or sqrt(m) times the noise of a node, m = 1 + ⌈log₂ T⌉; L = log(4/δ).
+    σ = sqrt(T) times the local noise 4 sqrt(2 log(2.5/δ))/ε, or sqrt(m) times the noise 8 sqrt(m) L/ε of a
+    node, m = 1 + ⌈log₂ T⌉; L = log(4/δ). Compare fourth powers without the factor T³/ε² (local), and squares
+    without the factor T/ε (central).
 
     Note: powers of log 1/δ differ by a factor of the order of L^(1/4) in the central model; that the quoted
     papers prove their bounds is not checked
     """
-    time, level = int(horizon), ln(4 / delta)
-    local = ball(time).sqrt() * local_noise(epsilon=epsilon, delta=delta)
-    node = tree_noise(epsilon=epsilon, delta=delta, leaves=time)
-    central = node * ball(tree_levels(time)).sqrt()
-    rates = ball(time) ** ball(Fraction(3, 4)), ball(time).sqrt()
-    rates = (rates[0] / ball(epsilon).sqrt(), rates[1] / ball(epsilon).sqrt())
-    polylog = (ball(tree_levels(time)) * level).sqrt()
-    return {
-        "local: sqrt(σT) <= 3 L^(1/4) T^(3/4)/sqrt ε": (
-            (local * time).sqrt(),
-            3 * level.sqrt().sqrt() * rates[0],
-        ),
-        "local: 2 L^(1/4) T^(3/4)/sqrt ε <= sqrt(σT)": (
-            2 * level.sqrt().sqrt() * rates[0],
-            (local * time).sqrt(),
-        ),
-        "central: sqrt(σT) <= 3 sqrt(m L) T^(1/2)/sqrt ε": ((central * time).sqrt(), 3 * polylog * rates[1]),
-        "central: T^(1/2)/sqrt ε <= sqrt(σT)": (rates[1], (central * time).sqrt()),
-    }
+    return [_local_rate, _central_rate]
 
 
 rows.not_checkable(
