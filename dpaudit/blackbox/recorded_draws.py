@@ -61,7 +61,7 @@ def _record(target: Target, pairs: Sequence[Neighbours], deadline: float | None)
     seed = np.random.SeedSequence(target.seed, spawn_key=(RECORDING_KEY,))
     if target.seed_globals:
         seed_all(seed)
-    alone = replace(target, seed_globals=False)  # a seed set inside a call would be recorded as the call's own
+    alone = replace(target, seed_globals=False)  # a seed set in a call would be recorded
 
     def call(data: Any) -> Any:
         outputs = alone.chunk(data, 1, seed, deadline=deadline)()
