@@ -29,6 +29,7 @@ from hypothesis.strategies import SearchStrategy
 from dpaudit.blackbox.audited import too_few, unread
 from dpaudit.blackbox.bounds import Bound, lower_bound
 from dpaudit.blackbox.deadline import Clock
+from dpaudit.blackbox.global_generators import kept
 from dpaudit.blackbox.hypotheses import Family, family_of
 from dpaudit.blackbox.in_modes import unrounded_share
 from dpaudit.blackbox.mutation import CHANGES_ITS_INPUT, InputChangedError, OnCopies, state_of
@@ -98,6 +99,7 @@ def check(
     seconds: float | None = None,
     stop_early: bool = True,
     record_draws: bool = True,
+    seed_globals: bool = True,
     delta: ExactLike | None = None,
     listen: bool | None = None,
 ) -> CheckResult:
@@ -150,6 +152,11 @@ def check(
     record_draws : bool, default True
         Record what the mechanism draws, in about a second, and report it in ``result.heard`` and in notes.
         They never change the verdict.
+    seed_globals : bool, default True
+        Seed numpy's global generator, that of ``random``, and torch's if it is loaded, from ``seed`` for each
+        chunk of calls, so that a mechanism that draws from them gives the same outputs in a second check and
+        on workers. They are restored at the end. A note says from which of them the mechanism draws. With
+        False they are left alone.
     delta : number, optional
         Also bound epsilon from below at this delta in [0, 1), for any kind of claim
         (``CheckResult.epsilon_at``). This bound holds with probability 1 - alpha by itself.
@@ -179,7 +186,7 @@ def check(
         warn("check(listen=...) was renamed: use record_draws=...", DeprecationWarning, stacklevel=3)
         record_draws = listen
     _check_options(alpha=alpha, seed=seed, max_samples=max_samples, jobs=jobs, timeout=timeout)
-    _check_switches(batch=batch, stop_early=stop_early, record_draws=record_draws)
+    _check_switches(batch=batch, stop_early=stop_early, record_draws=record_draws, seed_globals=seed_globals)
     _check_signature(mechanism, batch=batch)
     _check_claim(claim)
     family, at_delta = family_of(claim), None if delta is None else _delta_to_bound(delta)
@@ -189,9 +196,11 @@ def check(
     blind = too_few(family.tested, candidates=len(pairs), alpha=alpha, runs=max_samples)
     if blind:
         return _not_run(claim, blind, pairs, seed=seed)
-    target = Target(mechanism, batch, timeout, seed, family.tested, claim.model is Model.AS_RUN)
+    as_run = claim.model is Model.AS_RUN
+    target = Target(mechanism, batch, timeout, seed, family.tested, as_run, seed_globals=seed_globals)
     both = [(pair.left, pair.right) for pair in pairs]
     with (  # the copies must be forked before the first call in this process
+        kept(),
         fresh_copies(target, both[0]) as copies,
         copies_in_both_orders(target, both) as in_both_orders,
         copies_in_both_orders(target, both) as more,

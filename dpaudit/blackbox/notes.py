@@ -13,11 +13,12 @@ import numpy as np
 from dpaudit.blackbox.deadline import Clock
 from dpaudit.blackbox.features import Past
 from dpaudit.blackbox.fork_test import FreshCopies
+from dpaudit.blackbox.global_generators import used
 from dpaudit.blackbox.independence import lie_apart, numbers_of, sign_in_copies, sign_of_memory
 from dpaudit.blackbox.mutation import CHANGES_ITS_INPUT, OnCopies, state_of
 from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.blackbox.power import Schedule, exclusive_probability, visible_epsilon
-from dpaudit.blackbox.runs import Chunk, can_limit_time
+from dpaudit.blackbox.runs import can_limit_time
 from dpaudit.blackbox.search import Search, Target
 from dpaudit.blackbox.state_leak_test import carries_over
 from dpaudit.blackbox.words import at_most
@@ -78,7 +79,7 @@ def _output_of_copy(target: Target, pair: tuple[Any, Any], *, number: int) -> tu
     """Return the output of one copy on the first input, as text and as numbers."""
     for data in (pair[1], pair[0]) if number else (pair[0],):
         seed = np.random.SeedSequence(target.seed, spawn_key=(FRESH_KEY, number))
-        output = Chunk(target.mechanism, copy.deepcopy(data), 1, seed, target.batch, target.timeout)()
+        output = target.chunk(copy.deepcopy(data), 1, seed)()
     encoder = OutcomeEncoder()
     return encoder.fingerprint(output), numbers_of(encoder.encode(output))[0].tolist()
 
@@ -94,13 +95,16 @@ def notes_before(target: Target, data: Any) -> tuple[Target, list[str]]:
         notes.append("no time limit for calls: timers work only in a main thread, on systems that have them")
     seed = np.random.SeedSequence(target.seed, spawn_key=(REPLAY_KEY,))
     before = state_of(data)
-    chunk = Chunk(target.mechanism, copy.deepcopy(data), REPLAYED_CALLS, seed, target.batch, target.timeout)
+    chunk = target.chunk(copy.deepcopy(data), REPLAYED_CALLS, seed)
     chunk()
     if before is not None and state_of(chunk.data) != before:
         notes.append(CHANGES_ITS_INPUT)
         target = replace(target, mechanism=OnCopies(target.mechanism))
     chunk = replace(chunk, mechanism=target.mechanism, data=data)
     keys = [OutcomeEncoder().encode(chunk()).keys for _ in range(2)]
+    drawn = [name for name in used(seed) if target.seed_globals]
+    if drawn:
+        notes.append(f"the mechanism draws from {' and '.join(drawn)}, which this check seeds in each call")
     if not np.array_equal(keys[0], keys[1]):
         notes.append(
             "not reproducible: the same seed gave different outputs, so the mechanism keeps state or has "

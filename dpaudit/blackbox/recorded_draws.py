@@ -7,14 +7,15 @@ randomness (``dpaudit.blackbox.recorded``). These runs enter no bet and use none
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from dpaudit.blackbox.global_generators import seed_all
 from dpaudit.blackbox.mutation import original
 from dpaudit.blackbox.recorded.findings import findings, recorded_in_words
 from dpaudit.blackbox.recorded.recording import Recording, record_runs
-from dpaudit.blackbox.runs import Chunk
 from dpaudit.blackbox.search import Target
 from dpaudit.blackbox.statistics.blocks import Failure
 from dpaudit.blackbox.words import in_words
@@ -58,9 +59,12 @@ def notes_on_draws(
 
 def _record(target: Target, pairs: Sequence[Neighbours], deadline: float | None) -> list[Recording]:
     seed = np.random.SeedSequence(target.seed, spawn_key=(RECORDING_KEY,))
+    if target.seed_globals:
+        seed_all(seed)
+    alone = replace(target, seed_globals=False)  # a seed set in a call would be recorded
 
     def call(data: Any) -> Any:
-        outputs = Chunk(target.mechanism, data, 1, seed, target.batch, target.timeout, deadline)()
+        outputs = alone.chunk(data, 1, seed, deadline=deadline)()
         return f"raised {in_words(outputs[0])}" if isinstance(outputs[0], Failure) else outputs[0]
 
     both = [(pair.left, pair.right) for pair in pairs]

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
+from dpaudit.blackbox.global_generators import seed_all
 from dpaudit.blackbox.outcomes import OutcomeEncoder
 from dpaudit.blackbox.statistics.blocks import Failure, LostWorkersError, Workers
 from dpaudit.core.errors import CodedError, MechanismError
@@ -150,10 +151,13 @@ class Chunk:
     batch: bool
     timeout: float | None
     deadline: float | None = None
+    seed_globals: bool = True
 
     def __call__(self) -> Any:
         # Use a new seed object each time, because it counts the generators that a mechanism spawns.
         seed = np.random.SeedSequence(self.seed.entropy, spawn_key=self.seed.spawn_key)
+        if self.seed_globals:
+            seed_all(seed)
         rng = np.random.default_rng(seed)
         with limit_calls(self.timeout) as limit:
             if self.batch:
@@ -207,6 +211,7 @@ def chunks_of(
     batch: bool,
     timeout: float | None,
     deadline: float | None,
+    seed_globals: bool = True,
 ) -> list[Chunk]:
     """Split ``calls`` calls on ``data`` into chunks.
 
@@ -223,6 +228,7 @@ def chunks_of(
             batch,
             timeout,
             deadline,
+            seed_globals,
         )
         for number, start in enumerate(starts)
     ]

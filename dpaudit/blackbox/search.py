@@ -23,7 +23,7 @@ from dpaudit.blackbox.outcomes import LABEL_BASE, OutcomeEncoder, Outcomes
 from dpaudit.blackbox.pair import PairAttack
 from dpaudit.blackbox.replay import Replay
 from dpaudit.blackbox.rounding import largest_number
-from dpaudit.blackbox.runs import chunks_of, limit_calls, run_compared
+from dpaudit.blackbox.runs import Chunk, chunks_of, limit_calls, run_compared
 from dpaudit.blackbox.statistics.blocks import Failure, Workers
 from dpaudit.blackbox.statistics.capital import log_average
 from dpaudit.blackbox.statistics.cells import CellBetting, CellBlock, log_gains
@@ -58,6 +58,13 @@ class Target:
     bits: bool
     #: Whether workers other than this process run the calls.
     spread: bool = False
+    seed_globals: bool = True
+
+    def chunk(
+        self, data: Any, calls: int, seed: np.random.SeedSequence, *, deadline: float | None = None
+    ) -> Chunk:
+        """Return calls on one input outside of the search."""
+        return Chunk(self.mechanism, data, calls, seed, self.batch, self.timeout, deadline, self.seed_globals)
 
     @property
     def epsilon(self) -> float:
@@ -126,6 +133,7 @@ class Candidate:
                 batch=target.batch,
                 timeout=target.timeout,
                 deadline=clock.deadline,
+                seed_globals=target.seed_globals,
             )
             for side, data in enumerate(self._data)
         ]

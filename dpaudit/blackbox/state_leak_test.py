@@ -18,7 +18,7 @@ import numpy as np
 
 from dpaudit.blackbox.fork_test import FreshCopies
 from dpaudit.blackbox.outcomes import OutcomeEncoder
-from dpaudit.blackbox.runs import CallTooLongError, Chunk
+from dpaudit.blackbox.runs import CallTooLongError
 from dpaudit.blackbox.search import Target
 from dpaudit.core.errors import MechanismError
 
@@ -117,6 +117,6 @@ def _prints(target: Target, asked: Sequence[Any], *, calls: int, key: int | None
     found = []
     for number, data in enumerate(asked):
         seed = np.random.SeedSequence(target.seed, spawn_key=(CARRY_KEY, number if key is None else key))
-        output = Chunk(target.mechanism, copy.deepcopy(data), calls, seed, target.batch, target.timeout)()
+        output = target.chunk(copy.deepcopy(data), calls, seed)()
         found.append(OutcomeEncoder().fingerprint(output))
     return found
