@@ -337,8 +337,7 @@ def evidence_from_json(data: dict[str, Any]) -> Evidence:
             f"evidence must have the fields that dpaudit writes, got {error}", code="E-EVIDENCE-FIELDS"
         ) from error
     raise BrokenReportError(
-        "evidence must be a certificate, a proof of a program or of an inequality, a witness, an estimate or a "
-        "computation, "
-        f"got {kind!r}.",
+        "evidence must be a certificate, a proof of a program or of an inequality, a witness, an estimate or "
+        f"a computation, got {kind!r}.",
         code="E-EVIDENCE-KIND",
     )
