@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         Texts,
     )
     from dpaudit.core.suite import Suite
+    from dpaudit.prover.inequalities.prove import prove_inequality
     from dpaudit.prover.prove import prove
     from dpaudit.replay.audit import PrivacyAudit
     from dpaudit.report.file.report import Report
@@ -80,6 +81,7 @@ __all__ = [
     "inequality",
     "privacy",
     "prove",
+    "prove_inequality",
     "record_draws",
 ]
 
@@ -101,6 +103,7 @@ _HOMES = {
         "Texts",
     ],
     "dpaudit.core.suite": ["Suite"],
+    "dpaudit.prover.inequalities.prove": ["prove_inequality"],
     "dpaudit.prover.prove": ["prove"],
     "dpaudit.replay.audit": ["PrivacyAudit"],
     "dpaudit.report.file.report": ["Report"],

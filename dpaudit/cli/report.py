@@ -24,7 +24,7 @@ from dpaudit.report.markdown import markdown_table, refresh
 from dpaudit.report.sarif import sarif
 from dpaudit.report.terminal import details, one_line, report_table, summary
 from dpaudit.verify.findings import Finding
-from dpaudit.verify.trusted import trusted_lines, values_lines
+from dpaudit.verify.trusted import inequality_lines, trusted_lines, values_lines
 
 __all__ = ["report_command", "verify_command"]
 
@@ -138,7 +138,7 @@ def verify_command(
 
 def _tiers(findings: Sequence[Finding]) -> str:
     """Return how many certificates each tier of the kernel checked, and the lines of code of that tier."""
-    lines = {**trusted_lines(), "values": values_lines()}
+    lines = {**trusted_lines(), "values": values_lines(), "inequalities": inequality_lines()}
     counts = Counter(finding.tier for finding in findings if finding.tier)
     parts = [f"{counts[tier]} by {tier} ({lines[tier]} lines)" for tier in lines if counts[tier]]
     return f"Certificates: {', '.join(parts)}. " if parts else ""

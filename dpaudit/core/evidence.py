@@ -1,7 +1,8 @@
-"""The four kinds of evidence for a verdict.
+"""The five kinds of evidence for a verdict.
 
 * ``Certificate``: a rigorous upper bound, as a rule tree that the kernel re-derives.
 * ``ProgramProof``: a proof of the program itself, in a scope such as data of one size.
+* ``InequalityProof``: a proof of an inequality for all parameters of a range.
 * ``Witness``: an exact counterexample, as distributions and values from which the loss is recomputed in
   balls.
 * ``Estimate``: a statistical bound with its confidence, samples and seed, or an exact computation on a named
@@ -26,6 +27,7 @@ __all__ = [
     "Certificate",
     "Estimate",
     "Evidence",
+    "InequalityProof",
     "ProgramProof",
     "Witness",
     "evidence_from_json",
@@ -108,6 +110,46 @@ class ProgramProof:
     def to_json(self) -> dict[str, Any]:
         return {
             "evidence": "program-proof",
+            "quantity": self.quantity,
+            "bound": str(self.bound),
+            "scope": self.scope,
+            "body": self.body,
+            "assumptions": list(self.assumptions),
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class InequalityProof:
+    """A proof that left <= right for all parameters of a range.
+
+    Parameters
+    ----------
+    quantity : str
+        The measure of the claim: "left / right", bounded by 1, or "left - right", bounded by 0.
+    bound : Fraction
+        The upper bound.
+    scope : str
+        The range and its conditions as text.
+    body : dict
+        What ``dpaudit.kernel.inequalities.check`` checks: the range, the expressions and a tree of boxes.
+    assumptions : tuple of str
+        Printed assumptions: that the expressions are those of the row's function. Tracing the function again
+        checks this.
+    """
+
+    quantity: str
+    bound: Fraction
+    scope: str
+    body: dict[str, Any]
+    assumptions: tuple[str, ...]
+
+    @property
+    def strength(self) -> str:
+        return "proved"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "evidence": "inequality-proof",
             "quantity": self.quantity,
             "bound": str(self.bound),
             "scope": self.scope,
@@ -245,7 +287,7 @@ class Estimate:
         }
 
 
-Evidence = Certificate | ProgramProof | Witness | Estimate
+Evidence = Certificate | ProgramProof | InequalityProof | Witness | Estimate
 
 
 def _finite(number: float | None) -> float | None:
@@ -278,11 +320,11 @@ def evidence_from_json(data: dict[str, Any]) -> Evidence:
             values["bound"] = read_exact(values["bound"], name="bound")
             values["assumptions"] = tuple(values["assumptions"])
             return Certificate(**values)
-        if kind == "program-proof":
+        if kind in ("program-proof", "inequality-proof"):
             refuse_floats(values["body"], name="body")
             values["bound"] = read_exact(values["bound"], name="bound")
             values["assumptions"] = tuple(values["assumptions"])
-            return ProgramProof(**values)
+            return ProgramProof(**values) if kind == "program-proof" else InequalityProof(**values)
         if kind == "witness":
             refuse_floats(values["body"], name="body")
             if values["bound"] is not None:
@@ -295,7 +337,7 @@ def evidence_from_json(data: dict[str, Any]) -> Evidence:
             f"evidence must have the fields that dpaudit writes, got {error}", code="E-EVIDENCE-FIELDS"
         ) from error
     raise BrokenReportError(
-        f"evidence must be a certificate, a program proof, a witness, an estimate or a computation, "
-        f"got {kind!r}.",
+        "evidence must be a certificate, a proof of a program or of an inequality, a witness, an estimate "
+        f"or a computation, got {kind!r}.",
         code="E-EVIDENCE-KIND",
     )

@@ -255,7 +255,7 @@ def _composed(claim: Claim, parts: Sequence[_Part], unmet: Sequence[str]) -> Jud
         shown.slack if shown else None,
         (*(own.reasons if own else ()), *_reasons(parts, verdict)),
         broken=any(part.judgement.broken for part in parts),
-        scope=_scopes(shared) if strength is Strength.IN_SCOPE else "",
+        scope=_scopes(shared) if strength in (Strength.IN_SCOPE, Strength.PROVED) else "",
     )
     open_because = _why_not_verified(claim, parts, unmet) if verdict in REACHED else ()
     if open_because:
@@ -270,8 +270,10 @@ def _composed(claim: Claim, parts: Sequence[_Part], unmet: Sequence[str]) -> Jud
 
 
 def _scopes(parts: Sequence[_Part]) -> str:
-    """Return the first scope for which the programs of the parts were proved, and the number of others."""
+    """Return the first scope of the proofs of the parts, and the number of others."""
     found = list(dict.fromkeys(part.judgement.scope for part in parts if part.judgement.scope))
+    if not found:
+        return ""
     more = len(found) - 1
     return found[0] + (f"; and {more} more scope{'s' * (more > 1)}, see the cells" if more else "")
 

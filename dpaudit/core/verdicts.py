@@ -13,7 +13,7 @@ from typing import Any
 
 from dpaudit.core.claims import AccountingClaim, ApproxDP, Claim, PrivacyClaim, Profile, Statement
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.core.evidence import Certificate, Estimate, Evidence, ProgramProof, Witness
+from dpaudit.core.evidence import Certificate, Estimate, Evidence, InequalityProof, ProgramProof, Witness
 from dpaudit.core.exact import in_figures
 
 __all__ = [
@@ -73,7 +73,7 @@ class Judgement:
     certified bound) and the reasons.
 
     ``broken`` means that evidence contradicts itself. ``scope`` is the scope of the proof of a program, if
-    the strength is "proved in scope".
+    the strength is "proved in scope", or the range of the proof of an inequality.
     """
 
     verdict: VerdictKind
@@ -230,7 +230,9 @@ def _clash(claim: Claim, evidence: Sequence[Evidence], item: Evidence) -> _Clash
     floats of a program may put a change of 1/10 an ulp above 1/10.
     """
     exactly = _is_proved(item)
-    if isinstance(item, Certificate) or (isinstance(item, ProgramProof) and _covers(claim, item)):
+    if isinstance(item, Certificate | InequalityProof) or (
+        isinstance(item, ProgramProof) and _covers(claim, item)
+    ):
         upper = item.bound
     elif isinstance(item, Estimate) and item.upper is not None and item.covers_claim:
         upper = Fraction(item.upper)
@@ -241,7 +243,7 @@ def _clash(claim: Claim, evidence: Sequence[Evidence], item: Evidence) -> _Clash
     above = []
     for other in evidence:
         lower = _at_least(other)
-        if lower is None or isinstance(other, Certificate | ProgramProof):
+        if lower is None or isinstance(other, Certificate | ProgramProof | InequalityProof):
             continue
         if lower > (most if exactly and isinstance(other, Witness) else upper + _margin(claim, upper)):
             above.append(_Clash(upper, lower, other))
@@ -279,7 +281,9 @@ def _why_rejected(item: Any, clash: _Clash, unmet: Sequence[str]) -> str:
 
 def _is_proved(item: Evidence) -> bool:
     """Return whether a lower bound above ``item`` contradicts it: no assumption of it is about the claim."""
-    return isinstance(item, ProgramProof) or (isinstance(item, Certificate) and item.strength == "proved")
+    return isinstance(item, ProgramProof | InequalityProof) or (
+        isinstance(item, Certificate) and item.strength == "proved"
+    )
 
 
 def _covers(claim: Claim, item: ProgramProof) -> bool:
@@ -387,7 +391,8 @@ def _upper(
     certificates = [
         item
         for item in evidence
-        if isinstance(item, Certificate) or (isinstance(item, ProgramProof) and _covers(claim, item))
+        if isinstance(item, Certificate | InequalityProof)
+        or (isinstance(item, ProgramProof) and _covers(claim, item))
     ]
     if certificates:
         # A proved bound is preferred among those that reach the claim; otherwise the smallest.
@@ -411,7 +416,7 @@ def _upper(
     return max(Fraction(item.upper) for item in covering if item.upper is not None), Strength.TESTED, bound
 
 
-def _most(bound: Fraction, item: Certificate | ProgramProof) -> Fraction:
+def _most(bound: Fraction, item: Certificate | ProgramProof | InequalityProof) -> Fraction:
     """Return the largest upper bound with which ``item`` proves a claim of ``bound``."""
     return bound * (1 + item.rounding) if isinstance(item, ProgramProof) else bound
 
@@ -423,6 +428,9 @@ def _proofs(claim: Claim, evidence: Sequence[Evidence]) -> list[ProgramProof]:
 
 
 def _scope(claim: Claim, kind: Strength, evidence: Sequence[Evidence]) -> str:
+    if kind is Strength.PROVED:
+        proofs = [item for item in evidence if isinstance(item, InequalityProof)]
+        return "; ".join(dict.fromkeys(item.scope for item in proofs))
     if kind is not Strength.IN_SCOPE:
         return ""
     return "; ".join(dict.fromkeys(item.scope for item in _proofs(claim, evidence)))

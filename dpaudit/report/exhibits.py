@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.certify.inequalities import expressions
 from dpaudit.certify.witnesses.transcript import WitnessSession, WitnessSite
+from dpaudit.core.errors import DpauditError
 from dpaudit.report.file.parts import BodyRecord, EstimateRecord, EvidenceRecord
 from dpaudit.report.notation import PROBABILITIES, describe, show, show_bound, symbol, words
 
@@ -102,7 +104,12 @@ def exhibit(item: EvidenceRecord) -> Exhibit:
     """Return what the page shows of one piece of evidence."""
     if isinstance(item, EstimateRecord):
         return _estimate(item)
-    return {"certificate": _certificate, "program proof": _program, "witness": _witness}[item.kind](item)
+    return {
+        "certificate": _certificate,
+        "program proof": _program,
+        "inequality proof": _inequality,
+        "witness": _witness,
+    }[item.kind](item)
 
 
 def _certificate(item: BodyRecord) -> Exhibit:
@@ -136,6 +143,21 @@ def _program(item: BodyRecord) -> Exhibit:
             for name, words in names.items()
             if name in item.body or name in ("tree", "cells")
         ),
+        assumptions=tuple(map(describe, item.assumptions)),
+    )
+
+
+def _inequality(item: BodyRecord) -> Exhibit:
+    """Show the inequality, its range and its assumptions. Only the JSON report has the boxes."""
+    try:
+        stated = expressions(item.body)
+    except (DpauditError, KeyError, TypeError, IndexError, AttributeError):
+        stated = ()
+    return Exhibit(
+        kind="proof of an inequality",
+        headline=f"{symbol(item.quantity)} ≤ {show_bound(item.bound, toward='up')}",
+        description=f"Proved for {describe(item.scope)}.",
+        facts=tuple(("inequality", describe(text)) for text in stated),
         assumptions=tuple(map(describe, item.assumptions)),
     )
 

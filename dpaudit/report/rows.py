@@ -302,6 +302,8 @@ def _lower_source(evidence: tuple[Exhibit, ...]) -> str:
 
 
 def _upper_source(evidence: tuple[Exhibit, ...]) -> str:
+    if any(e.kind == "proof of an inequality" for e in evidence):
+        return "proved"
     certificates = [e for e in evidence if e.kind == "certificate"]
     if certificates:
         return "proved" if any(not e.assumptions for e in certificates) else "accounted"

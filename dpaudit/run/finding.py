@@ -18,7 +18,15 @@ import numpy as np
 from dpaudit.core.claims import Claim
 from dpaudit.core.errors import CertificateError, MechanismError, NotAuditedError
 from dpaudit.core.estimates import require_counted, require_possible
-from dpaudit.core.evidence import Certificate, Estimate, Evidence, ProgramProof, Witness, evidence_from_json
+from dpaudit.core.evidence import (
+    Certificate,
+    Estimate,
+    Evidence,
+    InequalityProof,
+    ProgramProof,
+    Witness,
+    evidence_from_json,
+)
 from dpaudit.core.row_verdicts import Judged, claimed_of, judge_row, quantity_of
 from dpaudit.core.suite import Cell, Outcome
 from dpaudit.core.verdicts import MAX_FLOAT, VerdictKind
@@ -163,6 +171,7 @@ def _require_valid(item: Evidence, claim: Claim, *, part: str) -> None:
             ) from error
         return
     # Imported here so that rows without such evidence start without the kernel and the distributions.
+    from dpaudit.certify.inequalities import examine_inequality
     from dpaudit.certify.witnesses.recompute import recompute
     from dpaudit.kernel import check as kernel
     from dpaudit.kernel.program_claim import examine_program
@@ -172,10 +181,13 @@ def _require_valid(item: Evidence, claim: Claim, *, part: str) -> None:
             kernel.check(item, claim)
         elif isinstance(item, ProgramProof):
             examine_program(item, claim)
+        elif isinstance(item, InequalityProof):
+            examine_inequality(item, claim)
         else:
             recompute(item, claim)
     except Exception as error:
-        kind = "program proof" if isinstance(item, ProgramProof) else type(item).__name__.lower()
+        kinds = {ProgramProof: "program proof", InequalityProof: "proof of an inequality"}
+        kind = kinds.get(type(item), type(item).__name__.lower())
         raise MechanismError(
             f"a {kind} does not hold for the claim of {part}: {error}", code="E-EVIDENCE-INVALID"
         ) from error
@@ -219,10 +231,10 @@ def _texts(value: object, name: str) -> list[str]:
 
 def _written(item: object) -> dict[str, Any]:
     """Return a piece of evidence as the report writes it, after a round trip through JSON text."""
-    if not isinstance(item, Certificate | ProgramProof | Witness | Estimate):
+    if not isinstance(item, Certificate | ProgramProof | InequalityProof | Witness | Estimate):
         raise MechanismError(
-            "evidence must be a Certificate, a ProgramProof, a Witness or an Estimate, got "
-            f"{type(item).__name__}.",
+            "evidence must be a Certificate, a ProgramProof, an InequalityProof, a Witness or an Estimate, "
+            f"got {type(item).__name__}.",
             code="E-EVIDENCE-TYPE",
         )
     if isinstance(item, Estimate):

@@ -6,6 +6,7 @@ quantity. The parts of a row share its significance level.
 
 from typing import TYPE_CHECKING
 
+from dpaudit.certify.ranges import choices, integers, on, reals
 from dpaudit.certify.sites import Site
 from dpaudit.core.evidence import Certificate, Estimate, Witness
 from dpaudit.core.first_use import on_first_use
@@ -65,6 +66,7 @@ __all__ = [
     "ball",
     "branching",
     "broken",
+    "choices",
     "constant",
     "controls",
     "evidence",
@@ -73,16 +75,19 @@ __all__ = [
     "full",
     "in_words",
     "inequality",
+    "integers",
     "judge",
     "largest",
     "leaf",
     "listed",
+    "on",
     "one_share_less",
     "only_quick",
     "over",
     "privacy",
     "program_control",
     "proved",
+    "reals",
     "reusing",
     "scaled",
     "shared",

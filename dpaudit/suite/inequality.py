@@ -18,35 +18,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
+from dpaudit.certify.ranges import Range
 from dpaudit.core.claims import Ordering
 from dpaudit.core.evidence import Estimate
 from dpaudit.core.plots import table
 from dpaudit.core.suite import Cell, Group, Outcome, Role, Row, Run
 from dpaudit.suite.crashes import built, crashed_points
 from dpaudit.suite.grid import Grid, Point, in_words, listed
-from dpaudit.suite.signature import require_parameters
+from dpaudit.suite.proved_inequality import Attempt, attempt, in_scope
+from dpaudit.suite.signature import require_parameters, require_range
 from dpaudit.suite.words import Words, words_of
-from dpaudit.suite.worst import Both, Chain, Looked, Measure, Sides, Step, Worst, look
+from dpaudit.suite.worst import Both, Looked, Measure, Step, Worst, look
 
 __all__ = ["add_steps", "inequality", "step", "steps"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def step(name: str = "", *, over: Grid | None = None, expect: str = "verified") -> Callable[[Both], Step]:
+def step(
+    name: str = "", *, over: Grid | None = None, expect: str = "verified", prove: Range | None = None
+) -> Callable[[Both], Step]:
     """Return a decorator for one inequality of a row of several (``steps``).
 
     Its docstring is the printed inequality. Its name is the function's, or ``name``. Without a grid it is
-    computed once. ``expect`` is for rows whose steps are cells.
+    computed once. ``expect`` is for rows whose steps are cells. ``prove`` is as for ``inequality``.
     """
 
     def decorate(function: Both) -> Step:
         called = name or function.__name__.strip("_").replace("_", " ")
         words = words_of(function, {}, id=called)
         require_parameters(function, over, (), id=called)
-        return Step(name=called, text=words.title, sides=function, over=over or listed("", ()), expect=expect)
+        require_range(function, prove, (), id=called)
+        grid = over or listed("", ())
+        return Step(name=called, text=words.title, sides=function, over=grid, expect=expect, prove=prove)
 
     return decorate
 
@@ -63,6 +70,7 @@ def inequality(
     measure: Measure = "left / right",
     case: str = "",
     repairs: str | Sequence[str] = (),
+    prove: Range | None = None,
     **fixed: Any,
 ) -> Callable[[Function], Function]:
     """Return a decorator that adds the row ``id``, whose function returns the sides of an inequality.
@@ -83,6 +91,10 @@ def inequality(
         "left / right" (the default), or "left - right" if a side may be negative.
     case : str
         Text that distinguishes rows of one function.
+    prove : Range, optional
+        The printed range, made by ``on``. If the inequality is proved there, the row's strength is "proved"
+        and its scope is the range. If it is false at a point of the range, this point is added to the grid.
+        Otherwise a note says where the proof stopped. Not used if a point of the grid fails or raises.
     **fixed : object
         Parameters with the same value at every point of this row.
     """
@@ -90,12 +102,14 @@ def inequality(
     def decorate(function: Function) -> Function:
         words = words_of(function, {"case": case, **fixed}, id=id)
         require_parameters(function, over, fixed, id=id)
-
-        def sides(**point: Any) -> Sides | Chain:
-            both: Sides | Chain = function(**point, **fixed)
-            return both
-
-        only = Step(name="inequality", text=words.title, sides=sides, over=over or listed("", ()))
+        require_range(function, prove, fixed, id=id)
+        only = Step(
+            name="inequality",
+            text=words.title,
+            sides=partial(function, **fixed) if fixed else function,
+            over=over or listed("", ()),
+            prove=prove,
+        )
         add_steps(
             rows,
             id,
@@ -185,11 +199,13 @@ def add_steps(
 
     def evaluate(run: Run) -> Outcome:
         looked = [look(part, run, measure) for part in parts]
+        tried = [attempt(part, found, run, measure) for part, found in zip(parts, looked, strict=True)]
+        looked = [found.with_points(one.looked) for found, one in zip(looked, tried, strict=True)]
         if cells:
-            pairs = zip(parts, looked, strict=True)
-            each = [cell for part, found in pairs for cell in _cells(part, found, measure)]
+            triples = zip(parts, looked, tried, strict=True)
+            each = [cell for part, found, one in triples for cell in _cells(part, found, one, measure)]
             return Outcome([], words.notes, cells=each, samples=sum(cell.samples for cell in each))
-        return _whole(parts, looked, measure, scope=scope, words=words)
+        return _whole(parts, looked, tried, measure, scope=scope, words=words)
 
     evaluate.__doc__ = words.about
     rows.add(
@@ -209,15 +225,22 @@ def add_steps(
 
 def _claim(parts: Sequence[Step], measure: Measure, scope: str) -> Ordering:
     text = "; ".join(part.text for part in parts)
+    text = f"{text}; at every point of the grid {scope}" if scope else text
     return Ordering(
-        text=f"{text}; at every point of the grid {scope}" if scope else text,
+        text=f"{text}{in_scope(parts)}",
         quantity_name=measure,
         claimed=1 if measure == "left / right" else 0,
     )
 
 
 def _whole(
-    parts: Sequence[Step], looked: Sequence[Looked], measure: Measure, *, scope: str, words: Words
+    parts: Sequence[Step],
+    looked: Sequence[Looked],
+    tried: Sequence[Attempt],
+    measure: Measure,
+    *,
+    scope: str,
+    words: Words,
 ) -> Outcome:
     """Return all inequalities as one, and a cell for each point at which one of them raised."""
     crashed = [
@@ -226,12 +249,15 @@ def _whole(
         for cell in _crashed(part, found, measure, before=f"{part.name}: " if len(parts) > 1 else "")
     ]
     worst = [item for found in looked for item in found.worst]
-    notes = [*_failing(worst, measure), *_stated(worst), *words.notes]
+    attempted = [note for one in tried for note in one.notes]
+    notes = [*_failing(worst, measure), *_stated(worst), *attempted, *words.notes]
     picture = _table(words.title, worst, measure)
     if not any(item.claimed for item in worst):  # every point raised
         return Outcome([], notes, plots=[picture], cells=crashed)
     estimate = _estimate(worst, measure, scope, whole=not crashed)
-    return Outcome([estimate], notes, plots=[picture], samples=estimate.samples, cells=crashed)
+    proofs = [one.proof for one in tried if one.proof is not None]
+    proved = proofs if len(proofs) == len(parts) else []
+    return Outcome([*proved, estimate], notes, plots=[picture], samples=estimate.samples, cells=crashed)
 
 
 def _crashed(part: Step, found: Looked, measure: Measure, *, before: str) -> list[Cell]:
@@ -248,7 +274,7 @@ def _estimate(worst: Sequence[Worst], measure: Measure, scope: str, *, whole: bo
     return largest.estimate(measure, scope=text, details=points, covers_claim=whole)
 
 
-def _cells(part: Step, found: Looked, measure: Measure) -> list[Cell]:
+def _cells(part: Step, found: Looked, tried: Attempt, measure: Measure) -> list[Cell]:
     """Return one step with its own verdict, and a cell for each of its points that raised."""
     crashed = _crashed(part, found, measure, before=f"{part.name}: ")
     if not any(item.claimed for item in found.worst):
@@ -258,9 +284,9 @@ def _cells(part: Step, found: Looked, measure: Measure) -> list[Cell]:
     cell = Cell(
         name=part.name,
         claim=_claim([part], measure, scope),
-        evidence=[estimate],
+        evidence=[*([tried.proof] if tried.proof is not None else []), estimate],
         expect=part.expect,
-        notes=[*_failing(found.worst, measure), *_stated(found.worst)],
+        notes=[*_failing(found.worst, measure), *_stated(found.worst), *tried.notes],
         samples=estimate.samples,
     )
     return [cell, *crashed]

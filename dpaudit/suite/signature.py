@@ -8,10 +8,11 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from dpaudit.certify.ranges import Range
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.suite.grid import Grid, Point, in_words
 
-__all__ = ["named_point", "require_parameters"]
+__all__ = ["named_point", "require_parameters", "require_range"]
 
 
 def require_parameters(
@@ -43,6 +44,26 @@ def require_parameters(
                 "gives.",
                 code="E-ROW-BRACES",
             )
+
+
+def require_range(
+    function: Callable[..., Any], prove: Range | None, fixed: Collection[str], *, id: str
+) -> None:
+    """Require that ``function`` takes the names of the range and of ``fixed``. Nothing else may be missing.
+
+    Raises ``InvalidParameterError`` otherwise.
+    """
+    if prove is None:
+        return
+    parameters = inspect.signature(function).parameters.values()
+    needed = {item.name for item in parameters if item.default is item.empty}
+    given = {*prove.axes, *fixed}
+    if not needed <= given <= {item.name for item in parameters} or prove.axes.keys() & set(fixed):
+        raise InvalidParameterError(
+            f"{id}: the range of a proof must give what the function takes, it takes "
+            f"{', '.join(item.name for item in parameters) or 'nothing'}, given {', '.join(sorted(given))}.",
+            code="E-ROW-PARAMETERS",
+        )
 
 
 @contextmanager

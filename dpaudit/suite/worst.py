@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
+from dpaudit.certify.ranges import Range
 from dpaudit.core.errors import UndecidedError
 from dpaudit.core.evidence import Estimate
 from dpaudit.core.suite import Run
@@ -43,6 +44,7 @@ class Step:
 
     ``sides`` takes a point's parameters by name and returns (left, right), or several inequalities as a
     ``Chain``, whose printed forms replace ``name`` and ``text``. ``expect`` is the verdict if it is a cell.
+    ``prove`` is the range on which the inequality is proved, if it can be.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Step:
     sides: Both
     over: Grid
     expect: str = "verified"
+    prove: Range | None = None
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,13 @@ class Looked:
 
     worst: list[Worst]
     raised: list[Raised]
+
+    def with_points(self, more: Looked | None) -> Looked:
+        """Return the worst of these points and of ``more`` points."""
+        if more is None:
+            return self
+        others = {item.name: item for item in more.worst}
+        return Looked([_worse(item, others[item.name]) for item in self.worst], self.raised)
 
 
 def worst_of(item: Step, run: Run, *, measure: Measure = "left / right") -> Worst:
@@ -159,6 +169,12 @@ def _named(item: Step, point: Point) -> Iterator[tuple[str, str, Sides | Constan
         yield from ((printed, printed, sides) for printed, sides in found.items())
     else:
         yield item.name, item.text, found
+
+
+def _worse(first: Worst, second: Worst) -> Worst:
+    """Return both as one, with the point of the larger measure."""
+    largest = second if second.low > first.low else first
+    return replace(largest, high=max(first.high, second.high), count=first.count + second.count)
 
 
 def _updated(worst: Worst, value: Any, point: Point) -> Worst:

@@ -18,11 +18,20 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.certify.inequalities import examine_inequality
 from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.core.claims import Claim, Controls, PrivacyClaim, Unbuilt, claim_from_json
 from dpaudit.core.errors import BrokenReportError, DpauditError
 from dpaudit.core.estimates import require_counted, require_possible
-from dpaudit.core.evidence import Certificate, Estimate, Evidence, ProgramProof, Witness, evidence_from_json
+from dpaudit.core.evidence import (
+    Certificate,
+    Estimate,
+    Evidence,
+    InequalityProof,
+    ProgramProof,
+    Witness,
+    evidence_from_json,
+)
 from dpaudit.core.exact import in_digits, require_written_so
 from dpaudit.core.row_verdicts import Judged, as_expected, claimed_of, judge_row, quantity_of
 from dpaudit.core.suite import Cell
@@ -36,6 +45,7 @@ from dpaudit.verify.findings import Finding, first_difference, id_of
 from dpaudit.verify.statement import (
     certificate_in_words,
     estimate_in_words,
+    inequality_in_words,
     program_in_words,
     witness_in_words,
 )
@@ -43,7 +53,11 @@ from dpaudit.verify.statement import (
 __all__ = ["verify_result"]
 
 #: The names of evidence other than witnesses in findings.
-KINDS = {Certificate: "certificate", ProgramProof: "proof of a program"}
+KINDS = {
+    Certificate: "certificate",
+    ProgramProof: "proof of a program",
+    InequalityProof: "proof of an inequality",
+}
 
 #: Strengths of verdicts that rest on estimates.
 _ON_ESTIMATES = (Strength.TESTED.value, Strength.COMPUTATION.value, Strength.ESTIMATE.value)
@@ -192,6 +206,9 @@ def _checked(name: str, item: Evidence, claim: Claim) -> Finding:
             program = examine_program(item, claim)
             reason = program_in_words(item, program.bound, program.paths)
             return Finding(name, True, what, reason, tier=program.tier)
+        if isinstance(item, InequalityProof):
+            reason = inequality_in_words(item, examine_inequality(item, claim))
+            return Finding(name, True, what, reason, tier="inequalities")
         if isinstance(item, Witness):
             bound = recompute(item, claim)
             least = None if bound is None else in_digits(bound, toward="down")

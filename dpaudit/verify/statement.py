@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.certify.inequalities import ExaminedInequality
 from dpaudit.core.claims import AccountingClaim, Claim, PrivacyClaim
-from dpaudit.core.evidence import Certificate, Estimate, ProgramProof, Witness
+from dpaudit.core.evidence import Certificate, Estimate, InequalityProof, ProgramProof, Witness
 from dpaudit.core.exact import in_digits
 from dpaudit.kernel.values.claim import PROOF
 
@@ -15,6 +16,7 @@ __all__ = [
     "assumed_in_words",
     "certificate_in_words",
     "estimate_in_words",
+    "inequality_in_words",
     "program_in_words",
     "setting_in_words",
     "witness_in_words",
@@ -100,6 +102,15 @@ def program_in_words(item: ProgramProof, bound: Fraction, paths: int) -> str:
     return (
         f"proof of the program in the file, {paths} paths, for {item.scope}, "
         f"{assumed_in_words(item.assumptions)}: {item.quantity} is at most {number} ({exactly}by {checker})"
+    )
+
+
+def inequality_in_words(item: InequalityProof, examined: ExaminedInequality) -> str:
+    """Return a line with the inequality, the range, the assumptions and the number of boxes of a proof."""
+    stated = "; ".join(examined.inequalities)
+    return (
+        f"proof of {_short(stated, MAX_MECHANISM)}, for {item.scope}, {assumed_in_words(item.assumptions)} "
+        f"({examined.boxes} box{'es' * (examined.boxes != 1)})"
     )
 
 

@@ -18,7 +18,7 @@ from dpaudit.kernel import (
     step_t0,
 )
 
-__all__ = ["claim_lines", "code_lines", "program_lines", "trusted_lines", "values_lines"]
+__all__ = ["claim_lines", "code_lines", "inequality_lines", "program_lines", "trusted_lines", "values_lines"]
 
 #: The checkers for data of a fixed size, data of every size, finite data and draws, Gaussian releases alone,
 #: branches on data, and unbounded-loss certificates.
@@ -71,6 +71,13 @@ def values_lines() -> int:
     """
     folder = Path(kernel_t0.__file__).parent
     files = [*(folder / "values").glob("*.py"), folder / "program_t0.py"]
+    return sum(code_lines(path.read_text("utf-8")) for path in files)
+
+
+def inequality_lines() -> int:
+    """Return the lines of code that check proofs of inequalities, with the ball arithmetic they use."""
+    folder = Path(kernel_t0.__file__).parent
+    files = [*(folder / "inequalities").glob("*.py"), folder / "ball.py"]
     return sum(code_lines(path.read_text("utf-8")) for path in files)
 
 

@@ -51,7 +51,7 @@ def cited(source: str) -> Iterator[tuple[str, str]]:
             yield SAME.get(found[1], found[1]), number
 
 
-@pytest.mark.parametrize("paper", sorted(set(STATEMENTS) - {"glm_bandits"}))
+@pytest.mark.parametrize("paper", sorted(set(STATEMENTS)))
 def test_cited_statements_exist_with_this_kind(paper: str) -> None:
     """ "Lemma A.6" is wrong if the paper calls it Claim A.6."""
     known = STATEMENTS[paper]

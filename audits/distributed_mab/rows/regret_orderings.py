@@ -20,7 +20,21 @@ from dpaudit.reference.algorithms.mab.simulated_regret import (
     mean_regret,
     noise_cells,
 )
-from dpaudit.suite import Expression, Sides, Step, average, expected, inequality, largest, over, step, steps
+from dpaudit.suite import (
+    Expression,
+    Sides,
+    Step,
+    average,
+    expected,
+    inequality,
+    integers,
+    largest,
+    on,
+    over,
+    reals,
+    step,
+    steps,
+)
 
 __all__ = ["rows"]
 
@@ -111,6 +125,12 @@ NOISE_TERMS = {"log2_T": (2, 12, 24, 200), "n_arms": (2, 50), "epsilon": "1/1000
     "after Theorem 1; Table 1",
     kind="regret",
     over=over(**NOISE_TERMS, delta="36/100 1/10 1/1000000 1/1000000000000000000"),
+    prove=on(
+        log2_T=integers(1, None),
+        n_arms=integers(1, None),
+        epsilon=reals(0, None, "()"),
+        delta=reals(0, "36/100", "(]"),  # below 1/e
+    ),
 )
 def earlier_work(log2_T: int, n_arms: int, epsilon: Fraction, delta: Fraction) -> Sides:
     """Theorem 1's rate is at most the rate of Tenenbaum et al. for δ <= 1/e: K log T/ε <= K log T

@@ -469,7 +469,7 @@ for _lemma, _share, _other in (
 ):
 
     @evidence(
-        rows, f"SAR-{_lemma}/natural", f"Lemma {_lemma}, R = 1 and S ≤ 4", claim=_joint_level(_share),
+        rows, f"SAR-{_lemma}/natural", f"Lemma {_lemma} at R = 1, S ≤ 4", claim=_joint_level(_share),
         over=over(dim=(1, 3), norm="1 2 4"), role="repaired", repairs=f"SAR-{_lemma}",
         lemma=_lemma, case=_other,
     )  # fmt: skip

@@ -15,7 +15,7 @@ from audits.glm_bandits.confidence_bounds import JointLevels
 from dpaudit.core.suite import Group
 from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.links import FiniteFamily, bernoulli, finite_family, logistic
-from dpaudit.suite import Chain, Grid, Sides, inequality, over
+from dpaudit.suite import Chain, Grid, Sides, inequality, on, over, reals
 
 __all__ = ["rows"]
 
@@ -214,6 +214,7 @@ WIDTHS = "0 1/4 1/2 1"
     "SAR-M.2",
     "Lemma M.2",
     over=over(best=WIDTHS, other=WIDTHS, best_error=(-1, 0, 1), other_error=(-1, 0, 1)),
+    prove=on(best=reals(0, 1), other=reals(0, 1), best_error=reals(-1, 1), other_error=reals(-1, 1)),
 )
 def after_elimination(best: Fraction, other: Fraction, best_error: int, other_error: int) -> Chain:
     """x* survives elimination, and <x* - x_t, θ*> of a survivor is at most 4/R
@@ -255,7 +256,7 @@ def _stale(dim: int, *, used: bool) -> arb:
 @inequality(
     rows,
     "SAR-M.3/step-O.4",
-    "(86) in the proof of Lemma M.3: Lemma O.4b, (10/3) √e",
+    "(86) in the proof of Lemma M.3: Lemma O.4, (10/3) √e",
     over=over(dim=(1, 8, 32, 64, 128)),
     role="step",
     expect="refuted",

@@ -16,7 +16,21 @@ from dpaudit.core.exact_functions import ceil_log2, ln, log2
 from dpaudit.core.suite import Group, Run
 from dpaudit.kernel.ball import arb, ball, integer
 from dpaudit.reference.algorithms.contextual.shuffle_glm import shuffled_matrix_noise
-from dpaudit.suite import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
+from dpaudit.suite import (
+    Chain,
+    Measured,
+    Sides,
+    Step,
+    evidence,
+    full,
+    inequality,
+    integers,
+    on,
+    over,
+    reals,
+    step,
+    steps,
+)
 from dpaudit.suite.regret import proportion_interval
 
 __all__ = ["rows"]
@@ -80,6 +94,7 @@ def squares(log_margin: Fraction, delta: Fraction, power: int) -> Sides:
     "SAR-TAIL-Z",
     "Section I.1",
     over=over(d=(1, 2, 50, 10**4), T=(1, 10, 1000), alpha="1/1000000 1/10 1"),
+    prove=on(d=integers(1, None), T=integers(1, None), alpha=reals(0, 1, "(]")),
 )
 def gaussian_norm(d: int, T: int, alpha: Fraction) -> Chain:
     """P(‖Z‖ > 4√d + 2 ln(2T/α)) < α/(2T), Z of independent N(0, 1) entries, or symmetrised from such a Z'

@@ -18,7 +18,20 @@ from dpaudit.reference.algorithms.contextual.linear_policy import BatchedPolicy,
 from dpaudit.reference.algorithms.contextual.proved_regret import norm_exceeded
 from dpaudit.reference.algorithms.contextual.radius import exact_radius, noise_bound, regularity
 from dpaudit.reference.algorithms.contextual.simulated_regret import simulate_batched
-from dpaudit.suite import Measured, Sides, Step, evidence, full, inequality, over, step, steps
+from dpaudit.suite import (
+    Measured,
+    Sides,
+    Step,
+    evidence,
+    full,
+    inequality,
+    integers,
+    on,
+    over,
+    reals,
+    step,
+    steps,
+)
 from dpaudit.suite.regret import proportion_interval
 
 __all__ = ["rows"]
@@ -107,6 +120,7 @@ def norms(dim: int, batches: int, alpha: Fraction) -> Sides:
     kind="tail",
     role="sharper",
     over=over(batches=(5, 50, 400, 10**6), alpha="1 1/2 1/20 1/1000000"),
+    prove=on(batches=integers(5, None), alpha=reals(0, 1, "(]")),
 )
 def gaussian_norms(batches: int, alpha: Fraction) -> Sides:
     """For Gaussian entries c = 2 is enough from M = 5 batches on

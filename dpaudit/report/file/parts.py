@@ -55,10 +55,11 @@ class ClaimRecord:
 
 @dataclass(frozen=True)
 class BodyRecord:
-    """A certificate, a proof of a program or a witness: an exact bound (``None``: infinite) with its body.
+    """A certificate, a proof of a program or of an inequality, or a witness: an exact bound (``None``:
+    infinite) with its body.
 
     ``kind`` is the kind of evidence. ``body`` is the tree of rules of a certificate. ``scope`` is of a
-    program's proof. ``form``, ``origin`` and ``description`` are of a witness.
+    proof. ``form``, ``origin`` and ``description`` are of a witness.
     """
 
     kind: str
@@ -98,7 +99,12 @@ EvidenceRecord = BodyRecord | EstimateRecord
 
 
 #: The further texts of each kind of evidence with a body. Other fields of a file are not read.
-_TEXTS = {"certificate": (), "program-proof": ("scope",), "witness": ("form", "origin", "description")}
+_TEXTS = {
+    "certificate": (),
+    "program-proof": ("scope",),
+    "inequality-proof": ("scope",),
+    "witness": ("form", "origin", "description"),
+}
 
 
 def _evidence(data: Json) -> EvidenceRecord:
