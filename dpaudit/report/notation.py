@@ -209,9 +209,10 @@ def _short_number(text: str) -> str:
 
 def _in_powers(text: str) -> str:
     """Write ``1.5e+401`` as ``1.5×10⁴⁰¹``, and ``1e401`` as ``10⁴⁰¹``."""
-    mantissa, _, exponent = text.replace("-", "−", 1).partition("e")
+    sign, size = ("−", text[1:]) if text.startswith("-") else ("", text)
+    mantissa, _, exponent = size.partition("e")
     power = f"10{str(int(exponent)).translate(_SUPERSCRIPT)}"
-    return power if mantissa == "1" else f"{mantissa}×{power}"
+    return sign + (power if mantissa == "1" else f"{mantissa}×{power}")
 
 
 def show_bound(text: object, *, toward: Toward) -> str:
