@@ -216,7 +216,7 @@ def radius(ratio: Fraction, times: Fraction) -> Chain:
     Proof: the third line is √(Δm/8) + Δm/(8ε) with m = min{Δ, ε}, at most (1/√8 + 1/8)Δ = 0.479 Δ for all
     parameters
     """
-    near, far = ball(min(1, ratio)) / 8, 1 / (8 * ball(max(1, ratio)))
+    near, far = ball(min(Fraction(1), ratio)) / 8, 1 / (8 * ball(max(Fraction(1), ratio)))
     return {
         "√(ln T³/2^(s−1)) ≤ the same with 24 ln T/(Δ min{Δ, ε}) for 2^(s−1)": (
             (near / ball(times)).sqrt(),
