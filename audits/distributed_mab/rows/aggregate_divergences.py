@@ -210,7 +210,7 @@ def _algebra(epsilons: str) -> Any:
 
 EVERY = _algebra(f"{BELOW_ONE} {FROM_ONE}")
 #: The ranges of the scaling factor, the batch, and g over its least value.
-OTHERS = {"s": reals(1, None), "n": integers(1, None), "excess": reals(1, None)}
+OTHERS: dict[str, Any] = {"s": reals(1, None), "n": integers(1, None), "excess": reals(1, None)}
 
 
 def _precision(epsilon: Fraction, s: Fraction, n: int, excess: Fraction | None) -> Any:

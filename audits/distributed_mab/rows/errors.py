@@ -19,7 +19,21 @@ from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.mab.distributed_elimination import Variant, variant
 from dpaudit.reference.mechanisms.decoding_error import Rewards, error_interval
 from dpaudit.reference.mechanisms.parameter_sheet import local_laplace_sheet, polya_sheet, rounded_up_root
-from dpaudit.suite import Grid, Measured, Sides, Step, evidence, full, in_words, inequality, over, step, steps
+from dpaudit.suite import (
+    Grid,
+    Measured,
+    Sides,
+    Step,
+    evidence,
+    full,
+    in_words,
+    inequality,
+    on,
+    over,
+    reals,
+    step,
+    steps,
+)
 
 __all__ = ["rows"]
 
@@ -50,7 +64,24 @@ def rounding(n: int, part: Fraction, p: Fraction, factor: Fraction) -> Sides:
 
 
 TERM_II = "Term (ii) in the proofs of Theorems 1, 2 and 4"
-RATE = {"n": (1, 2, 16, 1000), "budget": "1/100 1/2 1 40"}
+
+
+@inequality(
+    rows,
+    "CZ23-TII/rate",
+    TERM_II,
+    role="step",
+    over=over(level="1 33/10 20 1000", excess="1 11/10 2 100"),
+    prove=on(level=reals(1, None), excess=reals(1, None)),
+)
+def rounding_rate(level: Fraction, excess: Fraction) -> Sides:
+    """The rounding error's rate: sqrt(2 (n/g²) log(2/p)) <= (2/ε) sqrt(log(1/p)) for p <= 1/2, as p = 1/T
+
+    Compare the radius of eq. (5) with the rate O((1/ε) sqrt(log(1/p))) that the paper derives from it. Both
+    sides are squared and times ε²/log 2, with p = 2^-level and g = excess · ε sqrt n, which is ε sqrt n or
+    more (also for sε). The two are equal at p = 1/2 if ε sqrt n is an integer, so 2 is the smallest constant.
+    """
+    return ball(2 * (1 + level)) / ball(excess**2), 4 * level
 
 
 @inequality(
@@ -59,24 +90,18 @@ RATE = {"n": (1, 2, 16, 1000), "budget": "1/100 1/2 1 40"}
     TERM_II,
     role="what-if",
     expect="refuted",
-    over=over(**RATE, p="999999/1000000"),
-    case="p near 1",
+    over=over(n=(1, 2, 16, 1000), budget="1/100 1/2 1 40", p="999999/1000000"),
 )
-@inequality(
-    rows, "CZ23-TII/rate", TERM_II, role="step", over=over(**RATE, p=LEVELS[2:]), case="p <= 1/2, as p = 1/T"
-)
-def rounding_rate(n: int, budget: Fraction, p: Fraction) -> Sides:
-    """The rounding error's rate: sqrt(2 (n/g²) log(2/p)) <= (2/ε) sqrt(log(1/p)) + 2^-100 for {case}
+def rounding_rate_near_one(n: int, budget: Fraction, p: Fraction) -> Sides:
+    """The rounding error's rate: sqrt(2 (n/g²) log(2/p)) <= (2/ε) sqrt(log(1/p)) for p near 1
 
-    Compare the radius of eq. (5), g = ⌈ε sqrt n⌉, with the rate O((1/ε) sqrt(log(1/p))) that the paper
-    derives from it, ε = budget (also for sε). The two are equal at p = 1/2 if ε sqrt n is an integer, so 2 is
-    the smallest constant.
+    Compare the radius of eq. (5), g = ⌈ε sqrt n⌉, with the rate of CZ23-TII/rate, ε = budget (also for sε).
 
     Note: log(2/p)/log(1/p) is unbounded as p tends to 1, a range that no theorem uses. In this range the rate
     needs log(2/p)
     """
     radius = (2 * n * log_of_two_over(p)).sqrt() / rounded_up_root(budget, n)
-    return radius, ball(2 / budget) * (1 / ball(p)).log().sqrt() + arb(2) ** -100
+    return radius, ball(2 / budget) * (1 / ball(p)).log().sqrt()
 
 
 # Equations (6), (7): noise and underflow

@@ -117,7 +117,11 @@ def _log(log2_T: int) -> Any:
 
 
 NOISE_TERMS = {"log2_T": (2, 12, 24, 200), "n_arms": (2, 50), "epsilon": "1/1000 1 20"}
-TERMS = {"log2_T": integers(1, None), "n_arms": integers(1, None), "epsilon": reals(0, None, "()")}
+TERMS: dict[str, Any] = {
+    "log2_T": integers(1, None),
+    "n_arms": integers(1, None),
+    "epsilon": reals(0, None, "()"),
+}
 
 
 @inequality(

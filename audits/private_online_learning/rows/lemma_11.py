@@ -29,6 +29,7 @@ from dpaudit.suite import (
     integers,
     on,
     over,
+    reals,
     step,
     steps,
 )
@@ -197,26 +198,32 @@ def tail_ratios(r: int, mean: float, epsilon: float) -> list[list[float]]:
     return [[n, mean, epsilon, int(a), float(p) * float(a) ** 3] for a, p in zip(t, tails, strict=True)]
 
 
-@inequality(rows, "HHM-L11/27", "App. C, (27)", role="step", over=LEVELS)
-def radius(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> Chain:
+@inequality(
+    rows,
+    "HHM-L11/27",
+    "App. C, (27)",
+    role="step",
+    over=over(ratio="1/100000 1/100 1/4 1 4 100 1000000", times="1 3/2 2 512"),
+    prove=on(ratio=reals(0, None, "()"), times=reals(1, None)),
+)
+def radius(ratio: Fraction, times: Fraction) -> Chain:
     """From the critical level on, the radius is below half the gap
 
-    Compute both sides of (27) at levels s = d_j + 1, d_j + 2, d_j + 9.
+    Let m = min{Δ, ε} and 2^(s−1) = times · 24 ln T/(Δm), with times ≥ 1 for s ≥ d_j + 1. Then ln T³/2^(s−1)
+    is Δm/(8 times), and both summands of the radius over Δ depend only on times and on ratio = ε/Δ. Compare
+    each with its value at times = 1, and the sum with 1/2.
 
     Proof: the third line is √(Δm/8) + Δm/(8ε) with m = min{Δ, ε}, at most (1/√8 + 1/8)Δ = 0.479 Δ for all
     parameters
     """
-    s, cube = critical_level(T, gap, epsilon) + levels_above, 3 * ln(T)
-    at_level, at_threshold = (
-        (cube / length).sqrt() + cube / (ball(epsilon) * length)
-        for length in (2 ** (s - 1), threshold(T, gap, epsilon))
-    )
+    near, far = ball(min(Fraction(1), ratio)) / 8, 1 / (8 * ball(max(Fraction(1), ratio)))
     return {
-        "√(ln T³/2^(s−1)) + ln T³/(ε2^(s−1)) ≤ the same with 24 ln T/(Δ min{Δ, ε}) for 2^(s−1)": (
-            at_level,
-            at_threshold,
+        "√(ln T³/2^(s−1)) ≤ the same with 24 ln T/(Δ min{Δ, ε}) for 2^(s−1)": (
+            (near / ball(times)).sqrt(),
+            near.sqrt(),
         ),
-        "… < Δ/2": (at_threshold, ball(gap) / 2),
+        "ln T³/(ε2^(s−1)) ≤ the same with 24 ln T/(Δ min{Δ, ε}) for 2^(s−1)": (far / ball(times), far),
+        "… < Δ/2": (near.sqrt() + far, Fraction(1, 2)),
     }
 
 

@@ -221,30 +221,67 @@ def private_mean(r: int, t: str) -> Chain:
 
 # Eqs. (45) to (48)
 
+FROM_1, FROM_2, FROM_256 = reals(1, None), reals(2, None), reals(256, None)
 
-@inequality(rows, "HHM-L12/45-47", "App. E, (42), (45), (47)", role="step", over=LEVELS)
-def radius(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> Chain:
-    """From the critical level on, the whole radius is below half the gap, for every ε
 
-    Compute both sides of (45) and (47) at levels s = d_j + 1, d_j + 2, d_j + 9, with t = T, at which the left
-    sides are largest. Include points at which (46) fails or is undefined. At these points d_j comes from the
-    other term of the maximum, 256 log T/Δ², and the large ε makes the second term small.
-    """
-    s, root_3, root_2 = critical_level(T, gap, epsilon) + levels_above, ball(3).sqrt(), ball(2).sqrt()
-    whole, short, cube = 2**s - 1, 2 ** (s - 1), 3 * log2(T)
-    second, at_short = (
-        6 * ball(8).sqrt() * log2(T) * s / (ball(epsilon) * length) for length in (whole, short)
-    )
+#: 6√8/256: the factor of s log T/(ε 2^s) in (47) over Δ, for A = 256 log T/(εΔ).
+TREE = 6 * Fraction(1, 256)
+
+
+@step("(45)", over=over(y="256 300 10000 1000000000", times="1 2 512"), prove=on(y=FROM_256, times=FROM_1))
+def _of_mean(y: Fraction, times: Fraction) -> Chain:
+    """√(3 log T/ω(s−1)) < √3Δ/16, over Δ, y = 256 log T/Δ², 2^(s−1) = times · y"""
+    short = ball(y) * ball(times)
+    at_whole = (3 * ball(y) / (256 * (2 * short - 1))).sqrt()
     return {
-        "(45): √(3 log T/ω(s−1)) < √(3 log T/2^(s−1))": ((cube / whole).sqrt(), (cube / short).sqrt()),
-        "(45): √(3 log T/ω(s−1)) < √3Δ/16": ((cube / whole).sqrt(), root_3 * ball(gap) / 16),
-        "(47): 6√8 log T·s/(ε ω(s−1)) < 6√8 log T·s/(ε 2^(s−1))": (second, at_short),
-        "(47): 6√8 log T·s/(ε ω(s−1)) < 3√2Δ/16": (second, 3 * root_2 * ball(gap) / 16),
-        "√3Δ/16 + 3√2Δ/16 < Δ/2": ((root_3 + 3 * root_2) / 16, Fraction(1, 2)),
+        "(45): √(3 log T/ω(s−1)) < √(3 log T/2^(s−1))": (at_whole, (3 * ball(y) / (256 * short)).sqrt()),
+        "(45): √(3 log T/ω(s−1)) < √3Δ/16": (at_whole, ball(3).sqrt() / 16),
     }
 
 
-FROM_2 = reals(2, None)
+def _of_noise(at_whole: Any, at_short: Any) -> Chain:
+    """Return (47) over Δ from A s/ω(s−1) and A s/2^(s−1)."""
+    factor = ball(TREE) * ball(8).sqrt()
+    return {
+        "(47): 6√8 log T·s/(ε ω(s−1)) < 6√8 log T·s/(ε 2^(s−1))": (factor * at_whole, factor * at_short),
+        "(47): 6√8 log T·s/(ε ω(s−1)) < 3√2Δ/16": (factor * at_whole, 3 * ball(2).sqrt() / 16),
+    }
+
+
+@step("(47), A ≥ 2", over=over(log_A="1 3/2 2 10 100", times="1 2 512"), prove=on(log_A=FROM_1, times=FROM_1))
+def _large_noise(log_A: Fraction, times: Fraction) -> Chain:
+    """6√8 log T·s/(ε ω(s−1)) < 3√2Δ/16, over Δ, 2^(s−1) = times · A log A"""
+    level, share = ball(log_A), ball(log_A) * ball(times)
+    s = 1 + level + (level.log() + ball(times).log()) / ln(2)
+    return _of_noise(s / (2 * share - (-(level * ln(2))).exp()), s / share)
+
+
+@step(
+    "(47), A ≤ 2",
+    over=over(power=POWERS, A="1/100000 1 3/2 2"),
+    prove=on(power=integers(2**9, None), A=reals(0, 2, "(]")),
+)
+def _small_noise(power: int, A: Fraction) -> Chain:
+    """6√8 log T·s/(ε ω(s−1)) < 3√2Δ/16, over Δ, for s ≥ 9 and power = 2^s"""
+    s, whole = log2(power), ball(power)
+    return _of_noise(ball(A) * s / (whole - 1), ball(A) * s / (whole / 2))
+
+
+@step("sum", prove=on())
+def _sum() -> Sides:
+    """√3Δ/16 + 3√2Δ/16 < Δ/2"""
+    return (ball(3).sqrt() + 3 * ball(2).sqrt()) / 16, Fraction(1, 2)
+
+
+@steps(rows, "HHM-L12/45-47", "App. E, (42), (45), (47)", role="step")
+def radius() -> list[Step]:
+    """From the critical level on, the whole radius is below half the gap, for every ε
+
+    Compute both sides of (45) and (47) at levels s ≥ d_j + 1, with t = T, at which the left sides are
+    largest. There 2^(s−1) is at least 256 log T/Δ², which is 256 or more, and at least A log A. T, Δ and ε
+    occur only in these two numbers. Include points at which (46) fails or is undefined: A ≤ 2.
+    """
+    return [_of_mean, _large_noise, _small_noise, _sum]
 
 
 def _defined(T: int, gap: Fraction, epsilon: Fraction, levels_above: int) -> bool:

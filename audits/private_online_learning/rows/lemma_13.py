@@ -95,8 +95,8 @@ def _union_bound_over_two_draws(x: Fraction) -> Sides:
 
 def _two_terms(gap: Fraction, epsilon: Fraction, n: int, noise: int) -> Chain:
     # Both sides divided by exp(-n gap min{gap, epsilon}/8), so that equality stays exact.
-    mean = max(gap - epsilon, 0)
-    draws = max(epsilon - gap, 0) + (Fraction(2, noise) - 1) * epsilon
+    mean = max(gap - epsilon, Fraction(0))
+    draws = max(epsilon - gap, Fraction(0)) + (Fraction(2, noise) - 1) * epsilon
     return {
         "e^(−nΔ²/8) ≤ e^(−nΔ min{Δ, ε}/8)": ((-ball(n * gap * mean) / 8).exp(), 1),
         f"e^(−nΔε/{4 * noise}) ≤ e^(−nΔ min{{Δ, ε}}/8)": ((-ball(n * gap * draws) / 8).exp(), 1),

@@ -184,7 +184,7 @@ RATIOS = "1/1000000 1/22026 1/100 1/2 999/1000 1 1001/1000 2 15 255 999999"
 def _repaired(ratio: Fraction) -> Sides:
     """0.45 M min{1, (M−1)/e^(10εD)} ≤ 0.9 M(M−1)/(M−1+e^(10εD)), both sides divided by 0.45 M, ratio =
     (M−1)/e^(10εD)"""
-    return ball(min(1, ratio)), ball(2 * ratio) / ball(1 + ratio)
+    return ball(min(Fraction(1), ratio)), ball(2 * ratio) / ball(1 + ratio)
 
 
 @step(
@@ -229,7 +229,7 @@ def _critical(K: int, gap: Fraction, epsilon: Fraction) -> Any:
 
 
 #: The range of Theorem 10, beside m* over a whole number.
-RANGE = {"gap": reals(0, 1, "(]"), "epsilon": reals(0, None, "()")}
+RANGE: dict[str, Any] = {"gap": reals(0, 1, "(]"), "epsilon": reals(0, None, "()")}
 
 
 def _one_round(K: int, gap: Fraction, epsilon: Fraction) -> bool:

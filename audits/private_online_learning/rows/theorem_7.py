@@ -306,16 +306,30 @@ LAST = "App. G, last paragraph of the proof"
 FIRST = over(first="1 3/4 1/2 3/10 1/4 1/10 1/1000 1/1024")
 
 
-@inequality(
-    rows, "HHM-T7/brackets/repaired", LAST, role="repaired", measure="left - right", over=FIRST, extra=1
-)
-@inequality(
-    rows, "HHM-T7/brackets", LAST, role="step", expect="refuted", measure="left - right", over=FIRST, extra=0
-)
-def bracket_count(first: Fraction, extra: int) -> Sides:
-    """⌊log(1/Δ_min)⌋ + 1 ≤ log(1/Δ_min) + {extra}: the number of non-empty brackets
+@inequality(rows, "HHM-T7/brackets", LAST, role="step", expect="refuted", measure="left - right", over=FIRST)
+def bracket_count(first: Fraction) -> Sides:
+    """⌊log(1/Δ_min)⌋ + 1 ≤ log(1/Δ_min): the number of non-empty brackets
 
-    Count the brackets that gaps up to 1 can fill, and compare the count with log(1/Δ_min) + {extra}. Bracket
-    k fits if 2^(k-1) Δ_min <= 1. Without the 1, the second printed form of Theorem 7 fails at Δ_min = 1.
+    Count the brackets that gaps up to 1 can fill, and compare the count with log(1/Δ_min). Bracket k fits if
+    2^(k-1) Δ_min <= 1. Without a 1 on the right side (HHM-T7/brackets/repaired), the second printed form of
+    Theorem 7 fails at Δ_min = 1.
     """
-    return (1 // first).bit_length(), log2(1 / first) + extra
+    return (1 // first).bit_length(), log2(1 / first)
+
+
+@inequality(
+    rows,
+    "HHM-T7/brackets/repaired",
+    LAST,
+    role="repaired",
+    measure="left - right",
+    over=over(brackets=(1, 2, 3, 4, 10, 11), share="1 1000/1024 3/4 3/5 1/2 1/1000"),
+    prove=on(brackets=integers(1, None), share=reals(0, 1, "(]")),
+)
+def bracket_count_repaired(brackets: int, share: Fraction) -> Sides:
+    """⌊log(1/Δ_min)⌋ + 1 ≤ log(1/Δ_min) + 1: the number of non-empty brackets
+
+    The last bracket k fits if 2^(k-1) Δ_min <= 1. Compare each such number k = brackets with log(1/Δ_min) +
+    1, where 2^(k-1) Δ_min = share, so that log(1/Δ_min) is k - 1 - log(share).
+    """
+    return ball(brackets), brackets - log2(share)
