@@ -32,7 +32,8 @@ class Attempt:
 
 def in_scope(parts: Sequence[Step]) -> str:
     """Return the ranges of proofs as the claim of the row names them, or ""."""
-    ranges = list(dict.fromkeys(part.prove.words for part in parts if part.prove is not None))
+    proved = [part.prove for part in parts if part.prove is not None and part.prove.axes]
+    ranges = list(dict.fromkeys(each.words for each in proved))
     return f"; if it is proved, for {' and '.join(ranges)}" if ranges else ""
 
 

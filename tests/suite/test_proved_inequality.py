@@ -65,6 +65,30 @@ def test_a_row_is_proved_on_its_range() -> None:
     assert [type(item) for item in outcome.evidence] == [InequalityProof, Estimate]
 
 
+def test_a_row_without_parameters_is_proved() -> None:
+    def one() -> Any:
+        """e <= 3"""
+        return ball(1).exp(), 3
+
+    rows = Group()
+    inequality(rows, "X", "fact", prove=on())(one)
+    (row,) = rows.rows
+    found = judge(row.claim, row.evaluate(QUICK).evidence, alpha=0.05)
+    assert (found.strength.value, found.scope) == ("proved", "no parameters")
+    assert row.claim.to_json()["text"] == "e <= 3"
+
+
+def test_a_false_inequality_of_numbers_is_refuted() -> None:
+    def two() -> Any:
+        """3 <= e"""
+        return 3, ball(1).exp()
+
+    rows = Group()
+    inequality(rows, "X", "fact", prove=on())(two)
+    found = judge(rows.rows[0].claim, rows.rows[0].evaluate(QUICK).evidence, alpha=0.05)
+    assert found.verdict.value == "refuted"
+
+
 def test_a_false_point_of_the_range_refutes_the_row() -> None:
     """The grid alone would verify it."""
     outcome, found = evaluated(small, HALF_LINE)

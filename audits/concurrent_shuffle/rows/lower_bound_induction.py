@@ -3,23 +3,17 @@ induction, and tightness in n."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from audits.concurrent_shuffle.hard_inputs import (
-    HardInputs,
-    big_batch,
-    largest_delta,
-    repeat_len,
-)
+from audits.concurrent_shuffle.hard_inputs import HardInputs
 from dpaudit.core.exact_functions import ln
 from dpaudit.core.suite import Group
-from dpaudit.kernel.ball import arb, ball, lower
-from dpaudit.suite import Chain, Sides, Step, full, inequality, integers, on, over, reals, step, steps
+from dpaudit.kernel.ball import arb, ball
+from dpaudit.suite import Sides, Step, full, inequality, integers, on, over, reals, step, steps
 
 __all__ = ["rows", "same_blocks", "smallest_chance"]
 
@@ -208,31 +202,71 @@ def base_case(n: int) -> Sides:
 # The induction
 
 
-def _chance(n: int, k: int, epsilon: Fraction, delta: Fraction, beta: Fraction) -> Fraction:
-    """Return P_{n,k} = (β₀/2)(1 - 2nδk/min(ε, 1))."""
-    return beta / 2 * (1 - 2 * n * delta * k / min(epsilon, Fraction(1)))
+SHUFFLERS, SHARES, PARTS = integers(1, None), reals(0, 1, "()"), reals(0, 1, "(]")
+_GRID = {"k": (1, 2, 3, 8), "share": "99/100 1/2"}
 
 
-@inequality(
+def _bad(k: int, share: Fraction) -> Fraction:
+    """Return a = 2nδ/min(ε, 1), δ = share min(ε, 1)/(40 n (k + 1))."""
+    return share / (20 * (k + 1))
+
+
+@step(
+    "Big <= n",
+    over=over(n=(2**12, 2**40, 2**80), epsilon="1/10 1/2 1 2"),
+    prove=on(n=integers(1, None), epsilon=reals(0, None, "()")),
+)
+def _big_in_n(n: int, epsilon: Fraction) -> Sides:
+    """log c_ε <= log n, and log n - log Big is 2/(2k + 1) of the difference"""
+    return -ball(epsilon) - (1 + (-2 * ball(epsilon)).exp()).log(), ln(n)
+
+
+@step(
+    "hypothesis on δ",
+    over=over(**_GRID, part="1/1000000 1/2 1"),
+    prove=on(k=SHUFFLERS, share=SHARES, part=PARTS),
+)
+def _small_delta(k: int, share: Fraction, part: Fraction) -> Sides:
+    """δ <= min(ε, 1)/(40 Big k)"""
+    return share * part * k, k + 1
+
+
+@step("P(n, k) <= P(n, k - 1)(1 - a)", over=over(**_GRID), prove=on(k=SHUFFLERS, share=SHARES))
+def _one_shuffler_less(k: int, share: Fraction) -> Sides:
+    """1 - ak <= (1 - a(k - 1))(1 - a), multiplied out"""
+    a = _bad(k, share)
+    return 1 - a * k, 1 - a * k + a**2 * (k - 1)
+
+
+@step(
+    "P(n, k - 1) <= P(Big, k - 1)",
+    over=over(k=(1, 2, 3, 8), part="1/1000000 1/2 1"),
+    prove=on(k=SHUFFLERS, part=PARTS),
+)
+def _fewer_users(k: int, part: Fraction) -> Sides:
+    """a (k - 1) Big/n <= a (k - 1), without a"""
+    return part * (k - 1), k - 1
+
+
+@step("case 2", over=over(k=(1, 2, 3, 8)), prove=on(k=SHUFFLERS))
+def _case_2(k: int) -> Sides:
+    """P(n, k) <= (β₀/2)(1 - a), that is a <= ak, without a"""
+    return 1, k
+
+
+@steps(
     rows,
     "TKMS23-LBP",
     "proof of Theorem 4.1, the induction",
     kind="lower-bound",
     role="step",
-    over=over(
-        k=(1, 2, 3, full(8)),
-        log2_n=(12, 40, 80),
-        epsilon="1/10 1/2 1 2",
-        beta="1/4 1/100",
-        share="99/100 1/2",
-    ),
     measure="left - right",
 )
-def chain(k: int, log2_n: int, epsilon: Fraction, beta: Fraction, share: Fraction) -> Chain:
+def chain() -> list[Step]:
     """P(Big, k - 1)(1 - 2nδ/min(ε, 1)) >= P(n, k), and Big users with k - 1 shufflers meet the hypotheses
 
-    P(n, k) = (β₀/2)(1 - 2nδk/min(ε, 1)), δ = share min(ε, 1)/(40 n (k + 1)). Big is rounded down when it
-    counts users. The part of Lemma B.6 is β₀/2 times the probability of E′.
+    P(n, k) = (β₀/2)(1 - 2nδk/min(ε, 1)), δ = share min(ε, 1)/(40 n (k + 1)), a = 2nδ/min(ε, 1), part = Big/n.
+    The part of Lemma B.6 is β₀/2 times the probability of E′. rep(Big, k - 1) = rep(n, k) is TKMS23-ID.
 
     Note: this is the algebra of the probabilities. That the induction hypothesis applies given a prefix is
     another step, and false: TKMS23-LBP/given-prefix
@@ -242,33 +276,7 @@ def chain(k: int, log2_n: int, epsilon: Fraction, beta: Fraction, share: Fractio
 
     Proof: (1 - a(k - 1))(1 - a) >= 1 - ak for a >= 0, and Big <= n; for all parameters
     """
-    n = 2**log2_n
-    delta = share * largest_delta(n, k, epsilon)
-    users = max(1, math.floor(lower(big_batch(n, k, epsilon))))
-    bad = 2 * n * delta / min(epsilon, Fraction(1))
-    smaller, target = _chance(users, k - 1, epsilon, delta, beta), _chance(n, k, epsilon, delta, beta)
-    return {
-        "Big <= n": (Fraction(users), Fraction(n)),
-        "δ <= min(ε, 1)/(40 Big k)": (delta, largest_delta(users, k - 1, epsilon)),
-        "P(n, k) <= P(n, k - 1)(1 - 2nδ/min(ε, 1))": (
-            target,
-            _chance(n, k - 1, epsilon, delta, beta) * (1 - bad),
-        ),
-        "P(n, k - 1) <= P(Big, k - 1)": (_chance(n, k - 1, epsilon, delta, beta), smaller),
-        "P(n, k) <= (β₀/2)(1 - 2nδ/min(ε, 1)), case 2": (target, beta / 2 * (1 - bad)),
-        "rep(n, k) - 1e-20 <= rep(Big, k - 1)": (
-            _tiny_less(repeat_len(n, k, epsilon)),
-            _inner(n, k, epsilon),
-        ),
-    }
-
-
-def _tiny_less(value: arb) -> arb:
-    return value - ball(Fraction(1, 10**20)) * value
-
-
-def _inner(n: int, k: int, epsilon: Fraction) -> arb:
-    return repeat_len(big_batch(n, k, epsilon), k - 1, epsilon)
+    return [_big_in_n, _small_delta, _one_shuffler_less, _fewer_users, _case_2]
 
 
 @inequality(

@@ -36,8 +36,20 @@ from dpaudit.reference.mechanisms.linear_bandit_noise import (
     variance_above,
     variance_below,
 )
-from dpaudit.suite import Chain, Measured, Sides, Step, evidence, full, inequality, over, step, steps
-from dpaudit.suite.worst import Constant
+from dpaudit.suite import (
+    Chain,
+    Measured,
+    Sides,
+    Step,
+    evidence,
+    full,
+    inequality,
+    on,
+    over,
+    reals,
+    step,
+    steps,
+)
 
 __all__ = ["rows"]
 
@@ -217,34 +229,63 @@ def into_the_lemma() -> list[Step]:
     return [_local_at_most_one, _same_noise, _condition]
 
 
-def _applies(users: int, delta: Fraction, share: Fraction) -> bool:
-    local = _budget(users, delta, share)[1]
-    return bool(local <= condition_bound(users, delta / 2))
+# The closed form is ε̃ = log(1 + tanh(ε₀/2) S), S = 8 sqrt(e^ε₀ log(4/δ')/n) + 8 e^ε₀/n. Where the lemma
+# applies, 16 e^ε₀ log(2/δ') <= n. So 8 e^ε₀/n is at most 2 sqrt(e^ε₀/n)/sqrt(log(2/δ')), and S is at most
+# sqrt(e^ε₀/n) R(δ') with R(δ') = 8 sqrt(log(4/δ')) + 2/sqrt(log(2/δ')).
 
 
-@inequality(
+def _root_factor(slack: Fraction) -> arb:
+    """Return R(δ') sqrt(log(2/δ'))."""
+    result: arb = 8 * (ln(4 / slack) * ln(2 / slack)).sqrt() + 2
+    return result
+
+
+@step("logarithm", over=over(x="1/1000 1 100"), prove=on(x=reals(0, None)))
+def _logarithm(x: Fraction) -> Sides:
+    """log(1 + x) <= x"""
+    return (1 + ball(x)).log(), ball(x)
+
+
+@step("tanh", over=over(local="1/1000 1/10 1"), prove=on(local=reals(0, 1)))
+def _small_tanh(local: Fraction) -> Sides:
+    """tanh(ε₀/2) <= ε₀/2"""
+    return (ball(local) / 2).tanh(), ball(local) / 2
+
+
+DELTAS = "1 1/10 1/1000 1/1000000"
+
+
+@step("ε̃ <= 14 ε", over=over(delta=DELTAS), prove=on(delta=reals(0, 1, "(]")))
+def _epsilon_out(delta: Fraction) -> Sides:
+    """sqrt(e) R(δ/2)/2 <= 14 sqrt(log(2/δ)), times sqrt(log(4/δ))"""
+    return (
+        ball(1).exp().sqrt() * _root_factor(delta / 2) / 2,
+        14 * (ln(2 / delta) * ln(4 / delta)).sqrt(),
+    )
+
+
+@step("δ̃ <= 7 δ", over=over(delta=DELTAS), prove=on(delta=reals(0, 1, "(]")))
+def _delta_out(delta: Fraction) -> Sides:
+    """1/2 + (2 + R(δ/2)/(8 sqrt(log(4/δ)))) 3/2 <= 7, times log(4/δ)"""
+    level = ln(4 / delta)
+    return level / 2 + 3 * (2 * level + _root_factor(delta / 2) / 8) / 2, 7 * level
+
+
+@steps(
     rows,
     "CZ22-B.1s2/repaired",
     "proof of Theorem B.1 where Lemma B.4 applies",
     role="repaired",
-    over=STEP_SETTINGS.where(_applies, "where ε₀ <= log(B/(16 log(4/δ)))"),
 )
-def in_range(users: int, delta: Fraction, share: Fraction) -> Chain:
+def in_range() -> list[Step]:
     """Where its condition holds, Lemma B.4 gives ε̃ <= 14 ε and δ̃ <= 7 δ
 
-    Evaluate the lemma's closed form at ε₀, δ₀ = δ/B, δ' = δ/2.
-
-    Proof: with ε₀ <= 1, ε̃ <= (ε₀/2)(8 sqrt(e log(8/δ)/B) + 8e/B), log(8/δ) <= 3 log(2/δ) and B >= 16 log
-    4: a multiple of ε that does not depend on B or δ; δ̃ <= δ/2 + (e^ε̃ + 1)(3/2) δ
+    Insert ε₀ <= 1, δ₀ = δ/B and δ' = δ/2 into the lemma's closed form, ε = ε₀ sqrt(log(2/δ)/B). By the first
+    two steps ε̃ <= tanh(ε₀/2) S <= (ε₀/2) S. By the condition S is at most sqrt(e/B) R(δ/2), R(δ') = 8
+    sqrt(log(4/δ')) + 2/sqrt(log(2/δ')), and at most R(δ/2)/(4 sqrt(log(4/δ))). δ̃ is δ/2 + (2 + tanh(ε₀/2) S)
+    (1 + e^(-ε₀)/2) δ.
     """
-    epsilon, local = _budget(users, delta, share)
-    found, loss = closed_form(users, local, delta / 2, delta / users)
-    return {
-        "ε̃ <= 14 ε": (found, 14 * epsilon),
-        "δ̃ <= 7 δ": (loss, 7 * delta),
-        "ε̃ / ε": Constant(found, epsilon),
-        "δ̃ / δ": Constant(loss, delta),
-    }
+    return [_logarithm, _small_tanh, _epsilon_out, _delta_out]
 
 
 LEMMA = over(
@@ -272,30 +313,33 @@ def lemma(users: int, local: Fraction, slack: Fraction, leak: Fraction) -> Sides
     return approximate_clones_delta(users=users, local=local, spare=spare, epsilon=at), delta
 
 
-@inequality(
-    rows,
-    "CZ22-B.4s",
-    "after Lemma B.4",
-    over=over(
-        users=(100, 1000, 10_000, 1_000_000), local="1/1000 1/10 1 2 4 8", slack="1/2 1/20 1/1000000"
-    ).where(
-        lambda users, local, slack: bool(ball(local) <= condition_bound(users, slack)),
-        "where the condition holds",
-    ),
-)
-def simplified(users: int, local: Fraction, slack: Fraction) -> Chain:
+SLACKS = "1/2 1/20 1/1000000"
+
+
+@step("ε₀ <= 1", over=over(slack=SLACKS), prove=on(slack=reals(0, "1/2", "(]")))
+def _small_local(slack: Fraction) -> Sides:
+    """sqrt(e) R(δ')/2 <= 16 sqrt(log(1/δ')), times sqrt(log(2/δ'))"""
+    return ball(1).exp().sqrt() * _root_factor(slack) / 2, 16 * (ln(1 / slack) * ln(2 / slack)).sqrt()
+
+
+@step("ε₀ > 1", over=over(slack=SLACKS), prove=on(slack=reals(0, "1/2", "(]")))
+def _large_local(slack: Fraction) -> Sides:
+    """R(δ') <= 16 sqrt(log(1/δ')), times sqrt(log(2/δ'))"""
+    return _root_factor(slack), 16 * (ln(1 / slack) * ln(2 / slack)).sqrt()
+
+
+@steps(rows, "CZ22-B.4s", "after Lemma B.4")
+def simplified() -> list[Step]:
     """ε̃ = O(sqrt(e^ε₀ log(1/δ')/n)) for ε₀ > 1 and O(ε₀ sqrt(log(1/δ')/n)) for ε₀ <= 1: the constant 16 is
     enough
 
-    Compute the closed form over the simplified one.
+    By the first two steps ε̃ <= tanh(ε₀/2) S, which is at most (ε₀/2) S for ε₀ <= 1, and S. Where the lemma
+    applies, S is at most sqrt(e^ε₀/n) R(δ'), R(δ') = 8 sqrt(log(4/δ')) + 2/sqrt(log(2/δ')).
 
     Note: δ' is at most 1/2; as δ' tends to 1, log(1/δ') tends to 0, but the closed form's log(4/δ') does
     not
     """
-    found, _ = closed_form(users, local, slack, Fraction(0))
-    root = (ln(1 / slack) / users).sqrt()
-    rate = root * ball(local) if local <= 1 else root * ball(local / 2).exp()
-    return {"ε̃ <= 16 simplified": (found, 16 * rate), "ε̃ / simplified": Constant(found, rate)}
+    return [_logarithm, _small_tanh, _small_local, _large_local]
 
 
 @inequality(
