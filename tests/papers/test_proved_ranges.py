@@ -53,7 +53,7 @@ BESIDE: dict[str, tuple[Callable[..., Any], Range]] = {
     ),
     "fewer than m* rounds": (
         lower_bound._round_by_round.sides,
-        on(K=integers(2, None), gap=GAP, epsilon=POSITIVE, excess=HALF),
+        on(K=integers(2, None), excess=HALF),
     ),
     "an epoch longer than the ceiling gives": (
         theorem_7._several_actions.sides,
