@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["QUICK_SECONDS", "Attempt", "attempt", "in_scope"]
 
-#: The processor time for each inequality in the quick profile.
-QUICK_SECONDS = 5.0
+#: The processor time for each inequality in the quick profile. It ends a search that is lost.
+QUICK_SECONDS = 20.0
 
 
 @dataclass(frozen=True)

@@ -26,11 +26,11 @@ second_branch = partial(aggregate_divergences.second_branch, words="")
 BESIDE: dict[str, tuple[Callable[..., Any], Range]] = {
     "g below sε sqrt n": (
         partial(second_branch, power=1),
-        on(epsilon=POSITIVE, s=reals(1, None), n=integers(1, None), excess=HALF),
+        on(epsilon=POSITIVE, excess=HALF),
     ),
     "the printed branch for ε < 1": (
         partial(second_branch, power=2),
-        on(epsilon=HALF, s=reals(1, None), n=integers(1, None), excess=reals(1, None)),
+        on(epsilon=HALF, excess=reals(1, None)),
     ),
     "δ above 1/e": (
         regret_orderings.earlier_work,
@@ -53,7 +53,7 @@ BESIDE: dict[str, tuple[Callable[..., Any], Range]] = {
     ),
     "fewer than m* rounds": (
         lower_bound._round_by_round.sides,
-        on(K=integers(2, None), gap=GAP, epsilon=POSITIVE, excess=HALF),
+        on(K=integers(2, None), excess=HALF),
     ),
     "an epoch longer than the ceiling gives": (
         theorem_7._several_actions.sides,
@@ -78,9 +78,9 @@ def test_the_exact_root_is_the_least_integer_above() -> None:
 
 def test_the_rounded_precision_is_an_excess_of_one_or_more() -> None:
     for epsilon, n in itertools.product((Fraction(1, 1000), Fraction(1, 10), Fraction(3)), (1, 2, 64)):
-        rounded = aggregate_divergences._precision(epsilon, Fraction(1), n, None)
-        least = aggregate_divergences._precision(epsilon, Fraction(1), n, Fraction(1))
-        assert not rounded < least
+        share = aggregate_divergences._share(epsilon, Fraction(1), n, None)
+        assert share > 0
+        assert not share > 1
 
 
 def test_the_chosen_epoch_lies_in_the_proved_range() -> None:

@@ -49,7 +49,6 @@ from dpaudit.suite import (
     evidence,
     full,
     inequality,
-    integers,
     listed,
     on,
     only_quick,
@@ -209,15 +208,15 @@ def _algebra(epsilons: str) -> Any:
 
 
 EVERY = _algebra(f"{BELOW_ONE} {FROM_ONE}")
-#: The ranges of the scaling factor, the batch, and g over its least value.
-OTHERS: dict[str, Any] = {"s": reals(1, None), "n": integers(1, None), "excess": reals(1, None)}
+#: g over its least value sε sqrt n.
+FROM_1 = reals(1, None)
 
 
-def _precision(epsilon: Fraction, s: Fraction, n: int, excess: Fraction | None) -> Any:
-    """Return g = ⌈sε sqrt n⌉ as a ball, or ``excess`` times sε sqrt n."""
-    if excess is None:
-        return ball(ceil_root((s * epsilon) ** 2 * n))
-    return ball(s * epsilon) * ball(n).sqrt() * ball(excess)
+def _share(epsilon: Fraction, s: Fraction, n: int, excess: Fraction | None) -> Any:
+    """Return sε sqrt n over g = ⌈sε sqrt n⌉, or over ``excess`` times sε sqrt n."""
+    if excess is not None:
+        return 1 / ball(excess)
+    return ball(s * epsilon) * ball(n).sqrt() / ceil_root((s * epsilon) ** 2 * n)
 
 
 def _slack(excess: Fraction | None) -> Any:
@@ -229,26 +228,24 @@ def _slack(excess: Fraction | None) -> Any:
     "CZ23-T2P/algebra/first",
     "proof of Theorem 2",
     over=EVERY,
-    prove=on(epsilon=reals(0, None, "()"), **OTHERS),
+    prove=on(excess=FROM_1),
     role="step",
 )
-def first_branch(epsilon: Fraction, s: Fraction, n: int, excess: Fraction | None = None) -> Chain:
+def first_branch(
+    epsilon: Fraction = Fraction(1), s: Fraction = Fraction(1), n: int = 1, excess: Fraction | None = None
+) -> Chain:
     """From Lemma 3 to Theorem 2: ((2α-1)g² + 6g)ε⁴/(4g⁴) <= (2α-1)ε²/(4s²n) + 3ε/(2s³n^{3/2})
 
     Insert Δ = g, σ² = g²/ε² and g = ⌈sε sqrt n⌉ into Lemma 3 and compare with the theorem's term, summand by
     summand (a factor 1 + 1e-20 covers the points at which both are equal).
 
-    Note: on a range it is proved for every g = excess · sε sqrt(n) with excess >= 1. The rounded g is one of
-    them, and the factor 1 + 1e-20 is not used
+    Note: on a range it is proved for every g = excess · sε sqrt(n) with excess >= 1; s and n cancel. The
+    rounded g is one of them, and the factor 1 + 1e-20 is not used
     """
-    g, slack = _precision(epsilon, s, n, excess), _slack(excess)
-    tail = ball(3 * epsilon) / (2 * ball(s**3 * n) * ball(n).sqrt())
+    share, slack = _share(epsilon, s, n, excess), _slack(excess)
     return {
-        "g²ε⁴/(4g⁴) <= ε²/(4s²n), both times 2α-1": (
-            ball(epsilon**4) / (4 * g**2),
-            slack * ball(epsilon**2) / ball(4 * s**2 * n),
-        ),
-        "6gε⁴/(4g⁴) <= 3ε/(2s³n^{3/2})": (ball(3 * epsilon**4) / (2 * g**3), slack * tail),
+        "g²ε⁴/(4g⁴) <= ε²/(4s²n), both times 4s²n/ε²": (share**2, slack),
+        "6gε⁴/(4g⁴) <= 3ε/(2s³n^{3/2}), both times 2s³n^{3/2}/(3ε)": (share**3, slack),
     }
 
 
@@ -257,7 +254,7 @@ def first_branch(epsilon: Fraction, s: Fraction, n: int, excess: Fraction | None
     "CZ23-T2P/algebra/second/repaired",
     "proof of Theorem 2, repaired",
     over=EVERY,
-    prove=on(epsilon=reals(0, None, "()"), **OTHERS),
+    prove=on(epsilon=reals(0, None, "()"), excess=FROM_1),
     role="repaired",
     power=1,
     words="3ε/(2s sqrt n), for every ε",
@@ -267,7 +264,7 @@ def first_branch(epsilon: Fraction, s: Fraction, n: int, excess: Fraction | None
     "CZ23-T2P/algebra/second/range",
     "proof of Theorem 2",
     over=_algebra(FROM_ONE),
-    prove=on(epsilon=reals(1, None), **OTHERS),
+    prove=on(epsilon=FROM_1, excess=FROM_1),
     role="step",
     power=2,
     words="3ε²/(2s sqrt n), for ε >= 1",
@@ -284,26 +281,24 @@ def first_branch(epsilon: Fraction, s: Fraction, n: int, excess: Fraction | None
 )
 def second_branch(
     epsilon: Fraction,
-    s: Fraction,
-    n: int,
     power: int,
     words: str,
+    s: Fraction = Fraction(1),
+    n: int = 1,
     excess: Fraction | None = None,
 ) -> Sides:
     """From Lemma 3 to Theorem 2: 3ε²/(2g) <= {words}
 
-    Insert Δ = g, σ² = g²/ε² and g = ⌈sε sqrt n⌉ into Lemma 3 and compare with the theorem's term.
+    Insert Δ = g, σ² = g²/ε² and g = ⌈sε sqrt n⌉ into Lemma 3 and compare with the theorem's term, both sides
+    times 2s sqrt(n)/(3ε).
 
-    Note: on a range it is proved for every g = excess · sε sqrt(n) with excess >= 1. The rounded g is one of
-    them, and the factor 1 + 1e-20 is not used
+    Note: on a range it is proved for every g = excess · sε sqrt(n) with excess >= 1; s and n cancel. The
+    rounded g is one of them, and the factor 1 + 1e-20 is not used
 
     Note: 3σ^{-2}Δ/2 = 3ε²/(2g), and g >= sε sqrt(n) leaves one factor ε: the printed branch needs g >= s
     sqrt(n) and is too small by up to 1/ε for ε < 1. The theorem's ε(α) itself still holds (CZ23-T2P/curve)
     """
-    g = _precision(epsilon, s, n, excess)
-    return ball(3 * epsilon**2) / (2 * g), _slack(excess) * ball(3 * epsilon**power) / (
-        2 * ball(s) * ball(n).sqrt()
-    )
+    return _share(epsilon, s, n, excess), _slack(excess) * ball(epsilon ** (power - 1))
 
 
 USERS, PRESENT = 16, 15

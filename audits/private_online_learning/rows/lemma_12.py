@@ -239,12 +239,12 @@ def _of_mean(y: Fraction, times: Fraction) -> Chain:
     }
 
 
-def _of_noise(at_whole: Any, at_short: Any) -> Chain:
-    """Return (47) over Δ from A s/ω(s−1) and A s/2^(s−1)."""
-    factor = ball(TREE) * ball(8).sqrt()
+def _of_noise(s: Any, whole: Any, short: Any) -> Chain:
+    """Return (47) over Δ from s, ω(s−1)/A and 2^(s−1)/A."""
+    term = ball(TREE) * ball(8).sqrt() * s / whole
     return {
-        "(47): 6√8 log T·s/(ε ω(s−1)) < 6√8 log T·s/(ε 2^(s−1))": (factor * at_whole, factor * at_short),
-        "(47): 6√8 log T·s/(ε ω(s−1)) < 3√2Δ/16": (factor * at_whole, 3 * ball(2).sqrt() / 16),
+        "(47): 6√8 log T·s/(ε ω(s−1)) < 6√8 log T·s/(ε 2^(s−1)), since 2^(s−1) < ω(s−1)": (short, whole),
+        "(47): 6√8 log T·s/(ε ω(s−1)) < 3√2Δ/16": (term, 3 * ball(2).sqrt() / 16),
     }
 
 
@@ -253,7 +253,7 @@ def _large_noise(log_A: Fraction, times: Fraction) -> Chain:
     """6√8 log T·s/(ε ω(s−1)) < 3√2Δ/16, over Δ, 2^(s−1) = times · A log A"""
     level, share = ball(log_A), ball(log_A) * ball(times)
     s = 1 + level + (level.log() + ball(times).log()) / ln(2)
-    return _of_noise(s / (2 * share - (-(level * ln(2))).exp()), s / share)
+    return _of_noise(s, 2 * share - (-(level * ln(2))).exp(), share)
 
 
 @step(
@@ -263,8 +263,7 @@ def _large_noise(log_A: Fraction, times: Fraction) -> Chain:
 )
 def _small_noise(power: int, A: Fraction) -> Chain:
     """6√8 log T·s/(ε ω(s−1)) < 3√2Δ/16, over Δ, for s ≥ 9 and power = 2^s"""
-    s, whole = log2(power), ball(power)
-    return _of_noise(ball(A) * s / (whole - 1), ball(A) * s / (whole / 2))
+    return _of_noise(log2(power), ball(power - 1) / ball(A), ball(power) / (2 * ball(A)))
 
 
 @step("sum", prove=on())

@@ -297,14 +297,16 @@ def conversion_everywhere(K: int, gap: Fraction, epsilon: Fraction) -> Sides:
     "round by round",
     over=SAMPLES,
     # Both sides touch at K = 2, so it is taken by itself.
-    prove=on(K=integers(2, None, each=2), **RANGE, excess=reals(1, None)),
+    prove=on(K=integers(2, None, each=2), excess=reals(1, None)),
 )
-def _round_by_round(K: int, gap: Fraction, epsilon: Fraction, excess: Fraction | None = None) -> Sides:
-    """0.0225 ln K/ε ≤ 0.45 (K−1)/K ⌈m*⌉ Δ; on a range, for every excess · m* ≥ m* in the place of ⌈m*⌉"""
+def _round_by_round(
+    K: int, gap: Fraction = Fraction(1), epsilon: Fraction = Fraction(1), excess: Fraction | None = None
+) -> Sides:
+    """0.0225 ln K/ε ≤ 0.45 (K−1)/K ⌈m*⌉ Δ, both sides over m* Δ; on a range, for every excess · m* ≥ m* in
+    the place of ⌈m*⌉"""
     critical = _critical(K, gap, epsilon)
-    rounds = ball(integer(critical.ceil())) if excess is None else critical * ball(excess)
-    cost = ball(Fraction(45, 100)) * ball(K - 1) / K * ball(gap)
-    return ball(10 * SURVIVING) * ball(gap) * critical, cost * rounds
+    share = integer(critical.ceil()) / critical if excess is None else ball(excess)
+    return ball(10 * SURVIVING), ball(Fraction(45, 100)) * ball(K - 1) / K * share
 
 
 @step("the stated constant", prove=on())

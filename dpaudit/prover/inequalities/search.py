@@ -29,16 +29,19 @@ POINT_BITS = 128
 
 
 class Budget:
-    """Limits of a search: ``boxes`` for each piece of the range, ``seconds`` of this process for all."""
+    """Limits of a search: ``boxes`` for each piece of the range, ``seconds`` of this process for all.
+
+    Only ``boxes`` decides what is tried, so that a slow machine finds the same proof. ``seconds`` ends it.
+    """
 
     def __init__(self, *, seconds: float, boxes: int) -> None:
-        self.boxes, self.seconds = boxes, seconds
-        self._end = time.process_time() + seconds
+        self.boxes, self._end = boxes, time.process_time() + seconds
 
     def share(self, parts: int) -> Budget:
-        """Return a budget of one of ``parts`` parts, within this one."""
-        left = min(self._end - time.process_time(), self.seconds / parts)
-        return Budget(seconds=left, boxes=self.boxes // parts)
+        """Return a budget of one of ``parts`` parts of the boxes, which ends when this one does."""
+        made = Budget(seconds=0.0, boxes=self.boxes // parts)
+        made._end = self._end
+        return made
 
     def spent(self, boxes: int) -> bool:
         """Whether nothing is left after ``boxes`` boxes of a piece."""
