@@ -64,12 +64,13 @@ class _Module:
         statement.decorator_list = kept
 
     def drop_missing_repairs(self, i: int) -> None:
-        """Drop ``repairs=`` arguments that name rows outside the extracted statement."""
+        """Drop ``repairs=`` arguments that name rows outside the extracted statement, or may do so."""
         for call in [node for node in ast.walk(self.body[i]) if isinstance(node, ast.Call)]:
             for keyword in [item for item in call.keywords if item.arg == "repairs"]:
                 mended = _texts(keyword.value)
+                made = any(isinstance(node, ast.JoinedStr) for node in ast.walk(keyword.value))
                 call.keywords.remove(keyword)
-                if mended <= _texts(self.body[i]):
+                if not made and mended <= _texts(self.body[i]):
                     call.keywords.append(keyword)
                 else:
                     self._cut(keyword)

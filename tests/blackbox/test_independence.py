@@ -50,7 +50,8 @@ def test_two_jobs_agree_with_one_on_generators_of_their_own(name: str) -> None:
         for jobs in (1, 2)
     )
     assert one.verdict is two.verdict is VerdictKind.INCONCLUSIVE
-    assert any("one process" in note for note in two.notes)
+    seeded = name in ("legacy numpy.random", "random")  # check seeds these two, so workers draw the same
+    assert any(("which this check seeds" if seeded else "one process") in note for note in two.notes)
 
 
 def test_small_blocks_are_compared_at_first_only() -> None:

@@ -116,7 +116,7 @@ CRASHED = {
     "segfaults": "in segfaults",
     "leaves": "SystemExit: 0",
     "wrong-type": "must return an Outcome, got bool",
-    "wrong-evidence": "must be a Certificate, a ProgramProof, a Witness or an Estimate, got float",
+    "wrong-evidence": "a ProgramProof, an InequalityProof, a Witness or an Estimate, got float",
     "nan": "lower must be a number, got NaN",
     "nan-in-proof": "must hold finite numbers, got nan",
     "made-up-proof": "a certificate does not hold for the claim of the row",

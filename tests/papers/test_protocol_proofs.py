@@ -159,29 +159,7 @@ def test_a_table_and_an_array_run_alike() -> None:
         assert np.array_equal(value, again)
 
 
-# Algorithm 2 of Sarmasarkar, and the billboard lemma
-
-CAPPED = joint_program.capped()
-
-
-def test_the_capped_program_is_proved() -> None:
-    """Two nodes, and one call of an optimiser."""
-    found = proved(CAPPED.program, CAPPED.claim, joint_program.USERS)
-    assert found.verdict == "verified"
-
-
-@pytest.mark.sample(3)
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"fit_at": "explored"}, {"cap_explore": 2}, {"cap_explore": None}, {"clip": 0.6}, {"node": 2**10},
-        {"call": 2}, {"cap_exploit": 1},
-    ],
-)  # fmt: skip
-def test_wrong_versions_of_the_capped_program_are_not_verified(change: dict[str, Any]) -> None:
-    """Calls in explored rounds, more calls, longer gradients, and less noise."""
-    program = partial(joint_program.on_rows, program=replace(joint_program.RIGHT, **change))
-    assert proved(program, CAPPED.claim, joint_program.USERS).verdict != "verified"
+# The billboard lemma of Sarmasarkar
 
 
 def test_actions_from_another_users_bit_are_not_verified() -> None:
