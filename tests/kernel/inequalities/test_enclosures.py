@@ -34,7 +34,7 @@ def ends(rng: random.Random) -> tuple[Fraction, Fraction]:
 def inside(rng: random.Random, lo: Fraction, hi: Fraction | None) -> Fraction:
     share = Fraction(rng.randrange(0, 9), 8)
     if hi is None:
-        return lo + share * 10 ** rng.choice([0, 1, 2, 4])
+        return lo + share * rng.choice([1, 10, 100, 10_000])
     return lo + share * (hi - lo)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
@@ -89,7 +90,7 @@ def test_a_node_that_is_0_at_the_end_is_not_positive() -> None:
     assert not found.nonnegative(node, strictly=True)
 
 
-HEAVY = {
+HEAVY: dict[str, list[list[Any]]] = {
     "constants that double their digits": [["c", "3"], *(["*", k, k] for k in range(60))],
     "powers of powers": [["v", 0], *(["pow", k, 10_000] for k in range(20))],
     "sums of sums": [["v", 0], *(["+", k, k] for k in range(200))],
