@@ -13,24 +13,34 @@ from typing import Any, TypeVar
 
 from dpaudit.core.suite import Profile
 
-__all__ = ["keeping", "once", "profile_of_run"]
+__all__ = ["keeping", "once", "profile_of_run", "verdict_follows"]
 
 Result = TypeVar("Result")
 
 #: Pairs of a key and a result, or ``None`` outside ``keeping``.
 _KEPT: ContextVar[list[tuple[tuple[Any, ...], Any]] | None] = ContextVar("kept results", default=None)
 _PROFILE: ContextVar[Profile | None] = ContextVar("profile of the run", default=None)
+_VERDICT: ContextVar[bool] = ContextVar("whether a verdict follows", default=False)
 
 
 @contextmanager
-def keeping(profile: Profile) -> Iterator[None]:
-    """Within this context, let ``once`` compute each result once, for a run of ``profile``."""
-    tokens = _KEPT.set([]), _PROFILE.set(profile)
+def keeping(profile: Profile, *, verdict: bool = True) -> Iterator[None]:
+    """Within this context, let ``once`` compute each result once, for a run of ``profile``.
+
+    ``verdict`` is false if only a fingerprint is computed.
+    """
+    tokens = _KEPT.set([]), _PROFILE.set(profile), _VERDICT.set(verdict)
     try:
         yield
     finally:
         _KEPT.reset(tokens[0])
         _PROFILE.reset(tokens[1])
+        _VERDICT.reset(tokens[2])
+
+
+def verdict_follows() -> bool:
+    """Return whether a verdict follows that needs the whole of a proof, not only its fingerprint."""
+    return _VERDICT.get()
 
 
 def profile_of_run() -> Profile | None:

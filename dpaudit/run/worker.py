@@ -161,7 +161,7 @@ class _Worker:
         """Return the answer to a command, or ``failed`` with the reason if the suite's code raised."""
         if command["do"] == "calibrate":
             return self._calibrate()
-        with keeping(command["profile"]):
+        with keeping(command["profile"], verdict=command["do"] == "evaluate"):
             return self._about_row(command)
 
     def _about_row(self, command: dict[str, Any]) -> Answer:

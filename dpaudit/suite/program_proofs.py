@@ -35,7 +35,7 @@ from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import DpauditError, InvalidParameterError
 from dpaudit.core.evidence import Evidence, ProgramProof, Witness
 from dpaudit.core.exact import ExactLike, in_digits
-from dpaudit.core.kept import once
+from dpaudit.core.kept import once, verdict_follows
 from dpaudit.core.suite import Group, Outcome, Role, Run
 from dpaudit.kernel.claim_t0 import scope_in_words
 from dpaudit.kernel.program_claim import CHECKERS
@@ -48,7 +48,7 @@ from dpaudit.prover.opcodes import TESTED
 from dpaudit.prover.proof import Proof
 from dpaudit.prover.prove import prove
 from dpaudit.prover.symbols import RefusedError
-from dpaudit.prover.values.prove import ValuesProof, prove_values
+from dpaudit.prover.values.prove import ValuesProof, first_path, prove_values
 from dpaudit.prover.whole_program import explore_program
 from dpaudit.replay.input_order import each_input
 from dpaudit.suite.controls import Control
@@ -206,15 +206,17 @@ def record_digest(
     *,
     files: Sequence[str] = (),
 ) -> str:
-    """Return the digest of a proof's record of a program, or why there is none: the same in every process."""
+    """Return the digest of a proof's record of a program, or why there is none: the same in every process.
+
+    Of a numpy function it is the record of the first path.
+    """
     try:
         tree: Any
         if not isinstance(shape, Shape):
-            found = _followed(program, claim, shape, files)
-            if found.record is None:
-                return found.reason
-            tree = found.record
-        elif not isinstance(claim, PureDP):
+            if verdict_follows():
+                return _followed(program, claim, shape, files).start
+            return first_path(program, claim, data=shape, files=files)
+        if not isinstance(claim, PureDP):
             tree = written_tree(explore_releases(program, shape.data))
         elif shape.data.size == EVERY:
             tree = states_and_trees(program, shape.data)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from audits.distributed_mab.concentrated_privacy import NEAR_ONE, concentrated_bound
 from audits.distributed_mab.protocol_runs import bits
 from audits.distributed_mab.renyi_privacy import theorem_2_final
 from dpaudit.certify.witnesses.divergence import divergence_witness
+from dpaudit.coins.base import Program
 from dpaudit.core.claims import Ordering, RenyiDP, ZeroConcentratedDP
 from dpaudit.core.evidence import Estimate, Evidence
 from dpaudit.core.suite import Cell, Group, Outcome, Run
@@ -82,6 +83,12 @@ class Protocol:
     def parts(self) -> tuple[Variant, list[int]]:
         return setting_of(self.name, self.epsilon, self.horizon, 1)
 
+    @cached_property
+    def program(self) -> Program:
+        """The program, one object for all claims about it, so that they share its exploration."""
+        chosen, lengths = self.parts
+        return program(chosen.prepared(lengths), grid=1)
+
 
 RENYI = Protocol(name="dist_rdp_se", epsilon=Fraction(1), horizon=512)
 CONCENTRATED = Protocol(name="dist_cdp_se", epsilon=Fraction(1, 2), horizon=258)
@@ -90,10 +97,7 @@ CONCENTRATED = Protocol(name="dist_cdp_se", epsilon=Fraction(1, 2), horizon=258)
 def _outcome(protocol: Protocol, claim: RenyiDP | ZeroConcentratedDP, found: list[Evidence]) -> Outcome:
     """Return the evidence on the claim, and on its accounting: a proof of the program, and the effect of one
     reward in its runs."""
-    chosen, lengths = protocol.parts
-    proof = evidence_of(
-        program(chosen.prepared(lengths), grid=1), claim, bits(protocol.horizon), files=program_files()
-    )
+    proof = evidence_of(protocol.program, claim, bits(protocol.horizon), files=program_files())
     looked = surveyed(protocol.name, protocol.epsilon, protocol.horizon, 1)
     notes = [
         f"{looked.runs} pairs of runs; one reward changed the sums of encodings by at most {looked.moved} g",

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import FunctionType
 from typing import Any
@@ -18,6 +21,7 @@ from dpaudit.core.claims.base import Adjacency, Adversary, Unit
 from dpaudit.core.data import EVERY, Records, Table, declared, sample_pair
 from dpaudit.core.errors import BrokenHarnessError, CodedError, InvalidParameterError
 from dpaudit.core.exact import exact, in_figures
+from dpaudit.core.kept import once
 from dpaudit.kernel import program_t0
 from dpaudit.kernel.check import derived_bound
 from dpaudit.kernel.kernel_t0 import CertificateError
@@ -55,7 +59,7 @@ from dpaudit.prover.values.texts import text_records
 from dpaudit.prover.values.values import Array, Coins, Frame, Generator
 from dpaudit.prover.values.whole_numbers import ImpossiblePathError
 
-__all__ = ["ASSUMPTIONS", "ValuesProof", "bound_of", "prove_values"]
+__all__ = ["ASSUMPTIONS", "ValuesProof", "bound_of", "first_path", "prove_values"]
 
 #: The attempt that follows linear combinations of Gaussian noise, if an earlier one met any.
 CORRELATED = (False, True, True)
@@ -91,6 +95,8 @@ class ValuesProof:
         ``file:line`` of each recorded step.
     record : dict or None
         The recorded steps in the format of the certificate, also if the claim is not proved.
+    start : str
+        Digest of the record of the first path.
     """
 
     verdict: str
@@ -102,6 +108,7 @@ class ValuesProof:
     assumptions: tuple[str, ...] = ASSUMPTIONS
     lines: tuple[str, ...] = field(default=(), repr=False)
     record: dict[str, Any] | None = field(default=None, repr=False)
+    start: str = field(default="", repr=False)
 
     def __str__(self) -> str:
         found = [f"{self.verdict.upper()}: {self.scope}"]
@@ -151,11 +158,39 @@ def prove_values(
     BrokenHarnessError
         The interpreter contradicts numpy or CPython, which is a bug of dpaudit.
     """
+    start = _Start(alone=False)
+    found = _searched(program, claim, data, files, time.monotonic() + seconds, start)
+    return replace(found, start=start.digest)
+
+
+def first_path(
+    program: Callable[..., Any],
+    claim: PrivacyClaim,
+    *,
+    data: Records | Table,
+    files: Sequence[str] = (),
+    seconds: float = 60.0,
+) -> str:
+    """Return the ``start`` of the proof that ``prove_values`` makes, without exploring the other paths."""
+    start = _Start(alone=True)
+    with suppress(_StartedError):
+        _searched(program, claim, data, files, time.monotonic() + seconds, start)
+    return start.digest
+
+
+def _searched(
+    program: Callable[..., Any],
+    claim: PrivacyClaim,
+    data: Records | Table,
+    files: Sequence[str],
+    until: float,
+    start: _Start,
+) -> ValuesProof:
+    """Try the kinds of attempts in turn, and return the first proof or the smallest bound."""
     _require(claim, data)
     function, fixed, receiver = unwrapped_program(program)
     setting = _setting(claim, data)
     scope = f"{claim.in_words()}; {data.words}"
-    until = time.monotonic() + seconds
     proofs: dict[tuple[bool, bool, bool], ValuesProof] = {}
     reasons: dict[tuple[bool, bool, bool], str] = {}
     order = [(False, True, False), (False, False, False)]
@@ -170,15 +205,18 @@ def prove_values(
         hidden, picks, correlates = kind
         attempt = _Attempt(
             function, receiver, fixed, claim, data, setting(), followed, hidden, picks, until, may_defer,
-            opaque, correlates,
+            start, opaque, correlates,
         )  # fmt: skip
         may_defer = False
         try:
-            found = proofs[kind] = attempt.proof(scope)
+            explored = attempt.shared()
+            start.join(explored.start)
+            found = proofs[kind] = explored.judged(claim, scope)
         except _TooExpensiveError:
             attempts = [order[-1], *order[:-1]]
             continue
         except RefusedError as error:
+            start.add(attempt.record, str(error))
             more = candidate(attempt.record)
             if more is not None and len(opaque) < MAX_OPAQUE:
                 opaque |= {more}
@@ -188,6 +226,7 @@ def prove_values(
         else:
             if found.verdict == "verified":
                 return found
+            attempt = explored
             if not attempt.could_hide:
                 attempts = [one for one in attempts if not one[0]]
         if not attempt.hidden and not attempt.picked:
@@ -270,6 +309,43 @@ def _branches_on_outcome(events: Sequence[Any]) -> bool:
     )
 
 
+class _StartedError(CodedError):
+    """The first path is recorded, and nothing else was asked for."""
+
+    code = "E-FIRST-PATH-ONLY"
+
+
+@dataclass(eq=False)
+class _Start:
+    """A digest of what is recorded up to the end of the first path of the first attempt that gets there.
+
+    If ``alone`` is true, the search ends there.
+    """
+
+    alone: bool
+    digest: str = ""
+    ended: bool = False
+
+    def add(self, record: Record, end: object) -> None:
+        """Add the record of an attempt that ended on its first path with a refusal, or the first path."""
+        if not self.ended:
+            tables = record.nodes, record.draws, record.releases, record.channels, record.repetitions
+            text = json.dumps([self.digest, *tables, str(end)], sort_keys=True)
+            self.digest = hashlib.sha256(text.encode()).hexdigest()
+
+    def join(self, earlier: _Start) -> None:
+        """Use what an earlier search with the same attempt has recorded."""
+        if not self.ended:
+            self.digest, self.ended = earlier.digest, earlier.ended
+
+    def first(self, record: Record, path: Path) -> None:
+        """Add the record at the end of a first path."""
+        self.add(record, path.events)
+        self.ended = True
+        if self.alone:
+            raise _StartedError("the first path is recorded")
+
+
 class _TooExpensiveError(CodedError):
     """The first path of an attempt costs too much, so other kinds of attempts come first."""
 
@@ -294,6 +370,7 @@ class _Attempt:
     picks: bool
     until: float
     may_defer: bool
+    start: _Start
     opaque: frozenset[Any] = frozenset()
     correlates: bool = False
 
@@ -303,11 +380,26 @@ class _Attempt:
         self.could_hide = False
         self.broken: BrokenHarnessError | InvalidParameterError | None = None
         self.kinds: list[str] = []
+        self.paths = 0
+        self.certificate: dict[str, Any] = {}
+        #: What the kernel derives from the certificate, or why it derives nothing.
+        self.checked: Checked | str = "no certificate"
 
-    def proof(self, scope: str) -> ValuesProof:
+    def shared(self) -> _Attempt:
+        """Return this attempt after its exploration, or an earlier one of the same row that is the same.
+
+        Without hidden noise and without a delta, the exploration does not depend on the claimed number.
+        """
+        alike = not self.hidden and not isinstance(self.claim, ApproxDP)
+        same = (self.function, *self.receiver, *self.fixed.values())
+        claimed = (self.claim.adjacency, self.claim.view, None if alike else self.claim)
+        kind = (self.hidden, self.picks, self.correlates, self.opaque, self.files)
+        return once(same, (tuple(self.fixed), self.data, *claimed, *kind), self.explored)
+
+    def explored(self) -> _Attempt:
         """Explore all paths, compare the interpreter with CPython, and check the resulting certificate."""
         try:
-            explored = explore(self._once, max_paths=MAX_PATHS, watch=self._defer_if_too_expensive)
+            explored = explore(self._once, max_paths=MAX_PATHS, watch=self._after_first_path)
         except RefusedError as error:
             if self.broken is not None:
                 raise self.broken from None
@@ -326,7 +418,8 @@ class _Attempt:
             cells, groups = self._cells(explored)
         except program_t0.ProgramProofError as error:
             raise NotFollowedError(f"hidden comparisons: {error}") from error
-        certificate: dict[str, Any] = {
+        self.paths = len(explored.paths)
+        self.certificate = {
             "proof": PROOF,
             "data": declared(self.data),
             "adjacency": {"kind": self.s.adjacency, "group": self.s.group},
@@ -341,17 +434,19 @@ class _Attempt:
             **({} if groups is None else {"groups": groups}),
         }
         try:
-            checked = check(certificate)
+            self.checked = check(self.certificate)
         except ValuesProofError as error:
+            self.checked = f"no bound: {error}"
+        return self
+
+    def judged(self, claim: PrivacyClaim, scope: str) -> ValuesProof:
+        """Return what the certificate proves of a claim for which this attempt would be the same."""
+        if isinstance(self.checked, str):
             return ValuesProof(
-                verdict="inconclusive",
-                bound=None,
-                scope=scope,
-                reason=f"no bound: {error}",
-                paths=len(explored.paths),
+                verdict="inconclusive", bound=None, scope=scope, reason=self.checked, paths=self.paths
             )
-        found = self._judged(checked, certificate, scope)
-        exact = None if found.verdict == "verified" else self._exact(certificate, scope)
+        found = self._judged(self.checked, self.certificate, claim, scope)
+        exact = None if found.verdict == "verified" else self._exact(claim, scope)
         return exact if exact is not None and _smaller(exact.bound, found.bound) else found
 
     def _split(self, explored: Explored) -> None:
@@ -375,16 +470,20 @@ class _Attempt:
         for release in split:
             release["split"] = str(max(min(left, default=Fraction(0)), Fraction(0)))
 
-    def _exact(self, certificate: dict[str, Any], scope: str) -> ValuesProof | None:
+    def _exact(self, claim: PrivacyClaim, scope: str) -> ValuesProof | None:
         """Return a proof by exact probabilities of the outputs, or None if the kernel cannot read them."""
-        hides = any(node[0] == "draw" for node in certificate["tree"])
-        if not hides or not isinstance(self.claim, ApproxDP) or time.monotonic() > self.until:
+        hides = any(node[0] == "draw" for node in self.certificate["tree"])
+        if not hides or not isinstance(claim, ApproxDP) or time.monotonic() > self.until:
             return None
-        kept = {key: value for key, value in certificate.items() if key != "groups"} | {"exact": True}
+        kept = {key: value for key, value in self.certificate.items() if key != "groups"} | {"exact": True}
         try:
-            return self._judged(check(kept), kept, scope)
+            return self._judged(check(kept), kept, claim, scope)
         except ValuesProofError:
             return None
+
+    def _after_first_path(self, path: Path) -> None:
+        self.start.first(self.record, path)
+        self._defer_if_too_expensive(path)
 
     def _defer_if_too_expensive(self, path: Path) -> None:
         """Defer the attempt if the first path costs more than the claim and noise could stay hidden.
@@ -641,10 +740,12 @@ class _Attempt:
         """Return whether only the position of a noisy score was released, not the scores."""
         return any(release["law"] == "argmax" for release in self.record.releases)
 
-    def _judged(self, checked: Checked, certificate: dict[str, Any], scope: str) -> ValuesProof:
-        bound, reason = bound_of(checked, self.claim)
-        claimed = self.claim.bound
-        if self.claim.adversary is Adversary.ADAPTIVE and not checked.adaptive:
+    def _judged(
+        self, checked: Checked, certificate: dict[str, Any], claim: PrivacyClaim, scope: str
+    ) -> ValuesProof:
+        bound, reason = bound_of(checked, claim)
+        claimed = claim.bound
+        if claim.adversary is Adversary.ADAPTIVE and not checked.adaptive:
             bound, reason = None, "a proof with hidden noise requires data that are fixed in advance"
         holds = bound is not None and claimed is not None and bound <= claimed * (1 + ROUNDING)
         if bound is not None and not holds:

@@ -7,13 +7,15 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from dpaudit import PrivacyAudit, PureDP, Records, Suite
+from dpaudit import ApproxDP, GaussianDP, PrivacyAudit, PureDP, Records, RenyiDP, Suite, ZeroConcentratedDP
 from dpaudit.core.data import Interval
 from dpaudit.core.kept import keeping
 from dpaudit.core.suite import Group, Profile, Row, Run
 from dpaudit.core.verdicts import judge
 from dpaudit.distributions import Laplace
-from dpaudit.prover.values.prove import prove_values
+from dpaudit.prover.explore import explore
+from dpaudit.prover.values import prove
+from dpaudit.prover.values.prove import first_path, prove_values
 from dpaudit.suite import Neighbours, full, over, privacy, program_proofs
 
 SCALE = {"of the noise": 1.0}
@@ -71,7 +73,7 @@ def evaluated(row: Row, profile: Profile) -> tuple[str, Any]:
 
 @pytest.mark.parametrize("profile", get_args(Profile))
 def test_each_setting_of_the_run_is_proved_once(proved: list[int], profile: Profile) -> None:
-    """Twice without ``keeping``, and the same outcome."""
+    """Without ``keeping`` the fingerprint explores first paths only, and is the same."""
     row = row_of(released_sum)
     with keeping(profile):
         _, outcome = evaluated(row, profile)
@@ -79,13 +81,59 @@ def test_each_setting_of_the_run_is_proved_once(proved: list[int], profile: Prof
     assert proved == settings
     proved.clear()
     digest, again = evaluated(row, profile)
-    assert sorted(proved) == sorted([3, 4, *settings])
+    assert proved == settings
     assert [(cell.evidence, cell.notes, cell.unmet) for cell in again.cells] == [
         (cell.evidence, cell.notes, cell.unmet) for cell in outcome.cells
     ]
-    with keeping("full"):
-        assert row.fingerprint is not None
-        assert row.fingerprint(0) == digest
+    assert row.fingerprint is not None
+    for verdict in (True, False):
+        with keeping("full", verdict=verdict):
+            assert row.fingerprint(0) == digest
+
+
+def released_twice(coins: Any, data: Any) -> Any:
+    first = coins.release(data.sum(), Laplace(scale=2), site="sum")
+    return first if first > 0 else coins.release(-data.sum(), Laplace(scale=2), site="sum")
+
+
+def one_of_two(coins: Any, data: Any) -> Any:
+    """A program that the first attempt refuses on its first path."""
+    noise = [coins.laplace(1.0) for _ in range(2)] if hasattr(coins, "laplace") else [0.0, 0.0]
+    return coins.release(data.sum() + max(noise), Laplace(scale=1), site="sum")
+
+
+@pytest.mark.parametrize("program", [released_sum, released_twice, one_of_two])
+@pytest.mark.parametrize(
+    "claim", [PureDP(epsilon=1), ZeroConcentratedDP(rho=1), ApproxDP(epsilon=1, delta="1/10")]
+)
+def test_a_first_path_is_that_of_the_proof(program: Any, claim: Any) -> None:
+    """Alone, in a proof, and in a second proof that shares its exploration."""
+    data = Records(Interval(0, 1), size=2)
+    alone = first_path(program, claim, data=data)
+    assert len(alone) == 64
+    with keeping("quick"):
+        for one in (claim, GaussianDP(mu=3), claim):
+            assert prove_values(program, one, data=data).start == first_path(program, one, data=data)
+        assert prove_values(program, claim, data=data).start == alone
+
+
+def test_claims_share_one_exploration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Renyi orders of one program in one row; outside a row nothing is shared."""
+    explored: list[int] = []
+
+    def counted(*arguments: Any, **options: Any) -> Any:
+        explored.append(1)
+        return explore(*arguments, **options)
+
+    monkeypatch.setattr(prove, "explore", counted)
+    data = Records(Interval(0, 1), size=2)
+    claims = [RenyiDP(order=order, epsilon=order) for order in (2, 4)]
+    bounds = [prove_values(released_sum, claim, data=data).bound for claim in claims]
+    assert len(explored) == 2
+    with keeping("quick"):
+        assert [prove_values(released_sum, claim, data=data).bound for claim in claims] == bounds
+    assert len(explored) == 3
+    assert bounds[0] != bounds[1]
 
 
 def test_the_record_of_every_proof_is_in_the_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
