@@ -142,13 +142,14 @@ def _notes(audit: PrivacyAudit, findings: Findings) -> list[str]:
     ]
 
 
-def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "") -> Outcome:
+def privacy_outcome(audit: PrivacyAudit, run: Run, *, accounting: str = "", proved: bool = False) -> Outcome:
     """Return the evidence on the claim in its own view.
 
     ``accounting`` is the expected verdict of a cell on the proof's accounting, from the same replays. That
-    cell counts everything that anybody sees, whether or not the decisions hide it.
+    cell counts everything that anybody sees, whether or not the decisions hide it. ``proved`` is as in
+    ``gather``.
     """
-    findings = gather(audit, run)
+    findings = gather(audit, run, proved=proved)
     mismatches = _mismatches(findings)
     gaps = _gaps(audit, findings)
     notes = _notes(audit, findings)

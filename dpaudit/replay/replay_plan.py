@@ -34,7 +34,8 @@ __all__ = ["gather"]
 
 #: Seed for the outcomes that a forced history does not choose, whatever the run's own seed is.
 FORCED = 10
-#: Largest number of generated pairs of one kind: corners of the domain, and random ones.
+#: Largest number of generated pairs of one kind: corners of the domain, and random ones. The quick profile
+#: has half as many.
 BESIDE = 8
 #: Quantile histories: the number for a program of few steps, the least number, and a budget of steps. In the
 #: quick profile the first pair has as many, and the other pairs half as many, bisections included.
@@ -48,8 +49,10 @@ PER_PAIR, LEAST_PAIRS = 25, 4
 MEGABYTES = 1024
 
 
-def gather(audit: PrivacyAudit, run: Run) -> Findings:
+def gather(audit: PrivacyAudit, run: Run, *, proved: bool = False) -> Findings:
     """Record and replay every pair, direction and history.
+
+    ``proved`` says that a proof covers all pairs of the declared data. The quick profile then generates none.
 
     Raises ``MechanismError`` if the program does not repeat itself on the same input (it draws outside the
     coins or keeps state between calls, so no replay means anything), or if every run ends with an error.
@@ -86,8 +89,10 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
     findings.notes += list(dict.fromkeys(text for text in unchecked if text))
     limits, steps = _look(findings, audit, pairs, run.rng("replays"), watch)
     findings.limits, findings.lines = limits, steps
-    beside = [] if audit.domain is None else _generated(findings, audit, audit.domain, pairs, limits)
     share = 0.5 if run.profile == "quick" else 1.0
+    domain = None if proved and run.profile == "quick" else audit.domain
+    most = int(share * BESIDE)
+    beside = [] if domain is None else _generated(findings, audit, domain, pairs, limits, most=most)
     _at_quantiles(findings, pairs, watch, limits, steps, share=share)
     if beside:  # on top: the listed pairs keep all of their histories
         _at_quantiles(findings, beside, watch, limits, steps, share=share / 2)
@@ -104,7 +109,13 @@ def gather(audit: PrivacyAudit, run: Run) -> Findings:
 
 
 def _generated(
-    findings: Findings, audit: PrivacyAudit, domain: Domain, pairs: Sequence[Neighbours], limits: Limits
+    findings: Findings,
+    audit: PrivacyAudit,
+    domain: Domain,
+    pairs: Sequence[Neighbours],
+    limits: Limits,
+    *,
+    most: int,
 ) -> list[Neighbours]:
     """Replay pairs of the domain that the audit does not list, and return those with forced histories.
 
@@ -112,7 +123,7 @@ def _generated(
     """
     claim = audit.claim
     rng = np.random.default_rng(FORCED)  # the same pairs for every row and seed
-    made = domain.beside(pairs, claim.adjacency, rng, most=BESIDE)
+    made = domain.beside(pairs, claim.adjacency, rng, most=most)
     rng = np.random.default_rng(FORCED)
     looked = [
         [pair for pair in of_the_same_users(kind, pairs, claim.view) if _glance(findings, pair, rng, limits)]

@@ -95,14 +95,12 @@ def imported_below(root: Path) -> list[str]:
 
     Files of dpaudit, Python and installed packages are left out, although their folders may be below it too.
     """
-    installed, found = installed_folders(), []
-    for module in list(sys.modules.values()):
-        file = getattr(module, "__file__", None)
-        if isinstance(file, str) and file.endswith(".py") and not is_harness_file(file):
-            path = Path(file)
-            if path.is_relative_to(root) and not file.startswith(installed):
-                found.append(path.relative_to(root).as_posix())
-    return sorted(found)
+    installed, below = installed_folders(), os.path.join(root, "")
+    files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
+    own = [file for file in files if isinstance(file, str) and file.startswith(below)]
+    own = [file for file in own if file.endswith(".py") and not file.startswith(installed)]
+    own = [file for file in own if not is_harness_file(file)]
+    return sorted(Path(file).relative_to(root).as_posix() for file in own)
 
 
 class Sources:

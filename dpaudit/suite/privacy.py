@@ -23,11 +23,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.core.kept import profile_of_run
+from dpaudit.core.kept import profile_of_run, verdict_follows
 from dpaudit.core.plots import Plot
 from dpaudit.core.suite import Cell, Group, Outcome, Profile, Role, Row, Run
 from dpaudit.suite.crashes import built, crashed_cell
@@ -130,15 +129,14 @@ def privacy(
             points = list((over or listed("", ())).at(run))
             drawn = [plot for point in points if plots for plot in plots(run, **point, **fixed)]
             if over is None:
-                outcome = prove_at.added(_outcome(first, run, wanted), first, {}, run)
+                found = _outcome(first, run, wanted, proved=prove_at.proves(first, {}))
+                outcome = prove_at.added(found, first, {}, run)
                 notes = [*outcome.notes, *words.notes]
                 return replace(outcome, notes=notes, plots=[*outcome.plots, *drawn])
             chosen = settings.at(run)
             share = replace(run, alpha=run.alpha / len(points))
             outcomes = {
-                key: _attempt(
-                    audit, share, wanted, partial(prove_at.added, audit=audit, point=point, run=share)
-                )
+                key: _attempt(audit, share, wanted, prove_at, point)
                 for (key, audit), point in zip(chosen.items(), points, strict=True)
             }
             table = _table(outcomes, chosen, expect)
@@ -217,10 +215,10 @@ def _run_of(profile: Profile, id: str) -> Run:
     return Run(profile=profile, alpha=0.05, seed=0, row_id=id)
 
 
-def _outcome(audit: PrivacyAudit, run: Run, accounting: str) -> Outcome:
+def _outcome(audit: PrivacyAudit, run: Run, accounting: str, *, proved: bool) -> Outcome:
     from dpaudit.replay.privacy import privacy_outcome
 
-    return privacy_outcome(audit, run, accounting=accounting)
+    return privacy_outcome(audit, run, accounting=accounting, proved=proved)
 
 
 @dataclass(frozen=True)
@@ -255,14 +253,29 @@ class _Shapes:
 
     def digest(self, audit: PrivacyAudit, point: Mapping[str, Any]) -> str:
         """Return the digest of the record of a program on declared data, or "" if none are declared."""
-        from dpaudit.core.data import Records, Table
         from dpaudit.suite.attempts import program_files
         from dpaudit.suite.program_proofs import provable, record_digest
 
-        data = self.at(point, audit)
-        if not isinstance(data, Records | Table) or not provable(audit.claim):
+        data = self._declared(audit, point)
+        if data is None or not provable(audit.claim):
             return ""
         return record_digest(audit.program, audit.claim, data, files=program_files())
+
+    def proves(self, audit: PrivacyAudit, point: Mapping[str, Any]) -> bool:
+        """Return whether the fingerprint's proof of this row covers all neighbours of the declared data."""
+        from dpaudit.suite.attempts import program_files
+        from dpaudit.suite.program_proofs import is_proved, provable
+
+        data = self._declared(audit, point) if verdict_follows() else None
+        if data is None or not provable(audit.claim):
+            return False
+        return is_proved(audit.program, audit.claim, data, files=program_files())
+
+    def _declared(self, audit: PrivacyAudit, point: Mapping[str, Any]) -> Records | Table | None:
+        from dpaudit.core.data import Records, Table
+
+        data = self.at(point, audit)
+        return data if isinstance(data, Records | Table) else None
 
     def added(self, outcome: Outcome, audit: PrivacyAudit, point: Mapping[str, Any], run: Run) -> Outcome:
         """Return the outcome with the proof of the program, or with a note on why there is none."""
@@ -335,11 +348,12 @@ def _uncertified(outcome: Outcome, mismatches: Sequence[str]) -> Outcome:
 
 
 def _attempt(
-    audit: PrivacyAudit, run: Run, accounting: str, added: Callable[[Outcome], Outcome]
+    audit: PrivacyAudit, run: Run, accounting: str, prove_at: _Shapes, point: Point
 ) -> Outcome | Exception:
     """Return one setting's outcome, or its error, so that other settings are not lost."""
     try:
-        return added(_outcome(audit, run, accounting))
+        found = _outcome(audit, run, accounting, proved=prove_at.proves(audit, point))
+        return prove_at.added(found, audit, point, run)
     except Exception as error:
         return error
 

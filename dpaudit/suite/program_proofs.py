@@ -61,6 +61,7 @@ __all__ = [
     "accounting_of",
     "derived_cost",
     "evidence_of",
+    "is_proved",
     "proof_control",
     "provable",
     "proved",
@@ -227,6 +228,16 @@ def record_digest(
     except RefusedError as refusal:
         return str(refusal)
     return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()
+
+
+def is_proved(
+    program: Callable[..., Any], claim: PureDP | GaussianClaim, shape: Declared, *, files: Sequence[str] = ()
+) -> bool:
+    """Return whether the claim is proved of a numpy function for all declared data. A refusal is no proof."""
+    try:
+        return _followed(program, claim, shape, files).verdict == "verified"
+    except DpauditError:  # the row reports it
+        return False
 
 
 def _followed(program: Callable[..., Any], claim: Any, shape: Declared, files: Sequence[str]) -> ValuesProof:

@@ -38,9 +38,12 @@ class Expressions(Branches):
 
     def evaluate(self, node: ast.expr, scope: Scope) -> Any:
         """Return the value of an expression, or refuse an expression without a handler."""
-        handler = getattr(self, f"_of_{type(node).__name__}", None)
+        kind = type(node)
+        handler = self.handlers.get(kind)
         if handler is None:
-            self.run.refuse(f"the expression {type(node).__name__} is not supported")
+            handler = self.handlers[kind] = getattr(self, f"_of_{kind.__name__}", None)
+        if handler is None:
+            self.run.refuse(f"the expression {kind.__name__} is not supported")
         return handler(node, scope)
 
     def _of_Constant(self, node: ast.Constant, scope: Scope) -> Any:
@@ -308,8 +311,9 @@ class Expressions(Branches):
         return Function(source, scope, scope.function.real, scope.function.globals, defaults, named)
 
     def _at(self, node: Any, scope: Scope) -> None:
-        name = scope.function.source.filename.rpartition("/")[2]
-        self.run.where = f"{name}:{node.lineno}"
+        if not hasattr(node, "place"):
+            node.place = f"{scope.function.source.filename.rpartition('/')[2]}:{node.lineno}"
+        self.run.where = node.place
 
 
 def _counts_filtered(function: Any, node: ast.Call) -> bool:

@@ -194,9 +194,11 @@ class Interpreter(OpaqueCalls):
         for statement in statements:
             self.run.tick()
             self._at(statement, scope)
-            handler = getattr(self, f"_do_{type(statement).__name__}", None)
+            kind = type(statement)
+            handler = self.handlers.get(kind)
             if handler is None:
-                kind = type(statement)
+                handler = self.handlers[kind] = getattr(self, f"_do_{kind.__name__}", None)
+            if handler is None:
                 self.run.refuse(_STATEMENTS.get(kind, f"{kind.__name__} is not supported"))
             handler(statement, scope)
 

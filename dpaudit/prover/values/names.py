@@ -75,6 +75,7 @@ class Parts:
         self.run, self.files = run, files
         self.frozen: dict[int, Any] = {}  # containers from outside, which must not be modified
         self.kept: list[Any] = []
+        self.handlers: dict[type[ast.AST], Any] = {}  # the methods for kinds of statements and expressions
         self.imports: dict[int, Any] = {}
         self.depth = 0
         #: Values that may be arrays without dimensions, which += changes in place.
