@@ -215,8 +215,10 @@ class ScalarDistribution(Distribution):
     def amount_over(self, family: str, stated: Mapping[str, Any]) -> Fraction | None:
         if self.name != family or len(self.scaling) != 1:
             return None
-        (key,) = self.scaling
-        ratio = Fraction(self.parameters()[key]) / exact(stated[key], name=key)
+        (key,), given = self.scaling, self.parameters()
+        if any(value != exact(stated[other]) for other, value in given.items() if other != key):
+            return None
+        ratio = Fraction(given[key]) / exact(stated[key], name=key)
         return ratio if self.divisible or ratio == 1 else Fraction(0)
 
     def to_json(self) -> dict[str, Any]:
