@@ -8,7 +8,8 @@ number of the noise draw on the path. ``entry`` is the position in it, or ``None
 ``given`` holds an earlier release (``test``) that is above a number (``above``) on the path
 (``release_after_test``). Releases of the law ``correlated`` may share draws and are charged together
 (``correlated``). The law ``reveal`` marks a private value that is revealed without noise to the audience
-``to``, which must be outside the view (see ``views``). """
+``to``, which must be outside the view (see ``views``).
+"""
 
 from __future__ import annotations
 
