@@ -74,7 +74,6 @@ _FILES = {
     "replay.gathering": "replay.replay_plan",
     "replay.misfits": "replay.certificate_matching",
     "replay.moved_noise": "replay.shifted_noise",
-    "replay.moves": "replay.shifts",
     "replay.together": "replay.combined_histories",
     "replay.witnessing": "replay.witness_search",
     "report.frames": "report.file.report",

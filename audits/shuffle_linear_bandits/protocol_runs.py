@@ -21,7 +21,6 @@ from dpaudit.core.claims import PrivacyClaim
 from dpaudit.core.data import Table
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Run
-from dpaudit.distributions import Shifted, ShuffledMultiset
 from dpaudit.distributions.base import Distribution
 from dpaudit.distributions.multiset import canonical_rows
 from dpaudit.reference.algorithms.contextual.protocol_instances import DIM, USERS, turned_pairs
@@ -69,14 +68,9 @@ def message_histories() -> dict[str, Choice]:
 
     def shifted(by: Sequence[float]) -> Choice:
         def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
-            if not isinstance(distribution, ShuffledMultiset):
+            if distribution.messages is None:
                 return None
-            rows = [
-                np.asarray(one.offset) + by
-                for one, times in distribution.groups
-                if isinstance(one, Shifted)
-                for _ in range(times)
-            ]
+            rows = [np.asarray(one.noise_and_offset[1]) + by for one in distribution.messages.elements()]
             apart = np.arange(len(rows))[:, None] / 1000  # equal rows have no density
             return canonical_rows(np.stack(rows) + apart, 1)
 

@@ -20,12 +20,8 @@ from dpaudit.certify.proof import Proof, accepted
 from dpaudit.core.claims import SubExponential, SubGaussian, TailBound
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
 from dpaudit.core.evidence import Certificate, Witness
-from dpaudit.core.exact import ExactLike, decode_value, dyadic, exact, exact_str
+from dpaudit.core.exact import ExactLike, exact, exact_str
 from dpaudit.distributions import Distribution
-from dpaudit.distributions.convolution import ConvolvedIntegers
-from dpaudit.distributions.finite import Categorical
-from dpaudit.distributions.point_mass import PointMass
-from dpaudit.distributions.shifted import Shifted
 from dpaudit.kernel.ball import ball, lower_exact, lower_short, upper_short
 from dpaudit.kernel.kernel_t0 import Parameters
 from dpaudit.kernel.t2.noise import Noise
@@ -97,7 +93,7 @@ def noise_sum(terms: Sequence[tuple[Distribution, int]], *, shift: ExactLike = 0
     parts: list[dict[str, Any]] = []
     total = exact(shift, name="shift")
     for distribution, count in terms:
-        for part, number, offset in _flattened(distribution, count):
+        for part, number, offset in distribution.noise_parts(count):
             total += offset
             if part is not None:
                 parts.append({"law": part, "count": str(number)})
@@ -114,33 +110,6 @@ def bounded_noise(lower: ExactLike, upper: ExactLike, *, count: int = 1) -> Nois
         "upper": exact_str(exact(upper, name="upper")),
     }
     return NoiseSum(({"law": distribution, "count": str(count)},), Fraction(0))
-
-
-def _flattened(
-    distribution: Distribution, count: int
-) -> Iterator[tuple[dict[str, Any] | None, int, Fraction]]:
-    if isinstance(distribution, Shifted):
-        if distribution.batch_shape:
-            raise InvalidParameterError(
-                "noise must be a scalar distribution, got a batch. Pass a count instead.",
-                code="E-NOISE-NOT-SCALAR",
-            )
-        yield from _flattened(distribution.base, count)
-        yield None, 0, count * exact(distribution.to_json()["offset"])
-    elif isinstance(distribution, ConvolvedIntegers):
-        for part, times in distribution.groups:
-            yield from _flattened(part, times * count)
-    elif isinstance(distribution, PointMass):
-        yield None, 0, count * dyadic(decode_value(distribution.to_json()["value"]))
-    else:
-        yield _distribution_json(distribution), count, Fraction(0)
-
-
-def _distribution_json(distribution: Distribution) -> dict[str, Any]:
-    data = distribution.to_json()
-    if isinstance(distribution, Categorical):
-        return {"law": "categorical", "weights": [str(w) for w in distribution.weights]}
-    return data
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -26,7 +27,7 @@ from flint import arb
 from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
-from dpaudit.core.exact import ExactLike, refuse_floats, require_written_so
+from dpaudit.core.exact import ExactLike, dyadic, refuse_floats, require_written_so
 
 __all__ = [
     "Argument",
@@ -34,6 +35,7 @@ __all__ = [
     "Distribution",
     "LogConcavity",
     "Support",
+    "centre_distances",
     "distribution_from_json",
     "register",
     "shift_by",
@@ -212,6 +214,86 @@ class Distribution(ABC):
         """The distribution of X - offset, and the offset. It is 0 for a distribution that is not a shift."""
         return self, Fraction(0)
 
+    @property
+    def added_noise(self) -> Distribution:
+        """The noise alone: without its offset, and before a reduction modulo m."""
+        return self.noise_and_offset[0]
+
+    def distances(self, other: Distribution) -> list[Fraction] | None:
+        """Return the distance between the two offsets of each entry, the short distance modulo m.
+
+        Return ``None`` if the two are not the same noise of one shape.
+        """
+        noise, offset = self.noise_and_offset
+        same, moved = other.noise_and_offset
+        if noise != same or self.batch_shape != other.batch_shape:
+            return None
+        return centre_distances(offset, moved)
+
+    def noise_parts(self, count: int = 1) -> Iterator[tuple[dict[str, Any] | None, int, Fraction]]:
+        """Yield the independent parts of a sum of ``count`` copies, as the kernel reads noise.
+
+        Each is a distribution with its number and 0, or ``None`` and a constant that is added.
+
+        Raises
+        ------
+        InvalidParameterError
+            The distribution is a batch of copies.
+        """
+        yield self.to_json(), count, Fraction(0)
+
+    def amount_over(self, family: str, stated: Mapping[str, Any]) -> Fraction | None:
+        """Return how much noise this is, as a multiple of stated noise, or ``None`` for another family.
+
+        Parameters
+        ----------
+        family : str
+            The name of the stated distribution.
+        stated : mapping
+            Its parameters, which are exact numbers, and perhaps others.
+
+        Returns
+        -------
+        Fraction or None
+            At least 1 only if this is the stated noise plus independent noise.
+        """
+        return None
+
+    @property
+    def spread(self) -> Fraction | None:
+        """The number s such that a shift by D costs D^2 / 2s in zero-concentrated privacy.
+
+        It is the variance of noise with Gaussian tails (for a discrete Gaussian its parameter), and ``None``
+        for other noise.
+        """
+        return None
+
+    @property
+    def gaussian_variance(self) -> Fraction | None:
+        """The variance of a centred normal distribution, and ``None`` for every other distribution."""
+        return None
+
+    @property
+    def messages(self) -> Counter[Distribution] | None:
+        """The distributions of independent messages that are shown without their order, or ``None``."""
+        return None
+
+    def changed_message(self, other: Distribution) -> tuple[Distribution, Distribution] | None:
+        """Return the two distributions of the one changed message, if all other messages agree.
+
+        Return ``None`` otherwise. The messages without their order are a function of all messages in order,
+        of which one changed. So any bound on the loss of that one alone bounds the loss of all of them.
+        """
+        here, there = self.messages, other.messages
+        if type(self) is not type(other) or here is None or there is None:
+            return None
+        gone, come = list((here - there).elements()), list((there - here).elements())
+        return (gone[0], come[0]) if len(gone) == len(come) == 1 else None
+
+    def as_outcome(self, number: int) -> Any:
+        """Return the outcome that one number describes, or ``None`` if outcomes have more than one number."""
+        return None if self.event_ndim else number
+
     def entry(self, place: int) -> Distribution:
         """Return the distribution of one of the independent copies, which are counted in C order."""
         raise NotTractableError(f"{self.name} has no independent copies.", code="E-COPIES-MISSING")
@@ -250,9 +332,64 @@ class Distribution(ABC):
         """Return the largest |log p - log p'| over outcomes, as ``shift_loss`` does, if it is known."""
         return None
 
+    def squared_cost(self, other: Distribution, loss: Callable[[], Fraction | None]) -> Fraction | None:
+        """Return twice a bound on rho, if a change between the two distributions is rho-zCDP.
+
+        Parameters
+        ----------
+        other : Distribution
+            The distribution on the neighbour.
+        loss : callable
+            Computes an upper bound on |log p - log p'|, or ``None``.
+
+        Returns
+        -------
+        Fraction or None
+            For noise with Gaussian tails the squared change over its ``spread``, otherwise the squared loss
+            (e^2/2-zCDP, Bun and Steinke 2016, Proposition 1.4). ``None`` if neither is known.
+        """
+        spread, moves = self.added_noise.spread, self.distances(other)
+        if spread is not None and spread > 0 and moves is not None:
+            return sum((gap**2 for gap in moves), Fraction(0)) / spread
+        worst = loss()
+        return None if worst is None else worst**2
+
+    def outcome_against(self, other: Distribution, distance: float) -> Any:
+        """Return an outcome that is much likelier under this distribution than under ``other``.
+
+        Parameters
+        ----------
+        other : Distribution
+            The distribution on the neighbour.
+        distance : float
+            How far out the outcome of an infinite support is, in standard deviations of the noise.
+
+        Returns
+        -------
+        outcome or None
+            Of finitely many outcomes the one with the largest ratio. ``None`` if nothing is known.
+        """
+        if self.batch_shape:
+            return None
+        try:
+            outcomes = [value for value, p in self.atoms() if p > 0]
+        except NotTractableError:
+            return None
+        losses = [float(np.sum(self.logp(x))) - float(np.sum(other.logp(x))) for x in outcomes]
+        return outcomes[int(np.argmax(losses))] if outcomes else None
+
     def shift(self, offset: Any) -> Distribution:
         """Return the distribution of X + offset. An array gives independent copies, one for each entry."""
         return _SHIFTING[-1](self, offset)
+
+
+def centre_distances(here: Fraction | NDArray[Any], there: Fraction | NDArray[Any]) -> list[Fraction] | None:
+    """Return |a - b| for each entry of two offsets, exactly, or ``None`` if their numbers differ."""
+    sides = [[one] if isinstance(one, Fraction) else one.ravel().tolist() for one in (here, there)]
+    if len(sides[0]) != len(sides[1]):
+        return None
+    # Most entries are unchanged, so make fractions only for the others.
+    return [Fraction(0) if a == b else abs(dyadic(a) - dyadic(b)) for a, b in zip(*sides, strict=True)]
 
 
 #: The function that ``Distribution.shift`` calls. It is in a file that imports this one.

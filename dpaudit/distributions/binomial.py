@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from flint import arb, ctx
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.core.exact import ExactLike, probability
+from dpaudit.core.exact import ExactLike, exact, probability
 from dpaudit.distributions.base import Argument, LogConcavity, Support, register
 from dpaudit.distributions.exact_sampling import choose
 from dpaudit.distributions.lattice import LatticeDistribution
@@ -194,6 +195,15 @@ class Binomial(_Successes):
 
     def parameters(self) -> dict[str, Fraction]:
         return {"trials": Fraction(self.trials), "p": self.p}
+
+    def amount_over(self, family: str, stated: Mapping[str, Any]) -> Fraction | None:
+        if family != self.name or self.p != exact(stated["probability"], name="probability"):
+            return None
+        return Fraction(self.trials, int(stated["trials"]))
+
+    @property
+    def spread(self) -> Fraction:
+        return self.trials * self.p * (1 - self.p)
 
     @property
     def _n(self) -> int:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import refuse_floats, require_written_so
+from dpaudit.distributions.base import Distribution
 
 __all__ = ["Kernel", "expect_keys", "kernel_from_json", "queried_numbers", "register_kernel", "same_length"]
 
@@ -71,6 +73,20 @@ class Kernel(ABC):
         Otherwise return the kernel. The state does not change.
         """
         return self
+
+    def node_distributions(self, queries: Sequence[Any]) -> list[Distribution] | None:
+        """Return the independent distributions of the answers to these queries in order, or ``None``."""
+        return None
+
+    def largest_loss(self, moves: Sequence[Sequence[Fraction]]) -> Fraction | None:
+        """Return a bound on |log p - log p'| of a session whose queries change, or ``None`` if not known.
+
+        Parameters
+        ----------
+        moves : sequence of sequence of Fraction
+            For each query the change of each of its entries.
+        """
+        return None
 
     @abstractmethod
     def take(self, state: Any, query: Any, answer: Any) -> None:

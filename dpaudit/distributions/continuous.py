@@ -59,6 +59,7 @@ class Laplace(_Density):
     scale: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("scale",),)
     scaling: ClassVar[dict[str, int]] = {"scale": 1}
+    divisible: ClassVar[bool] = True
 
     def __init__(self, *, scale: ExactLike) -> None:
         object.__setattr__(self, "scale", positive_parameter(scale, name="scale"))
@@ -136,6 +137,7 @@ class Gaussian(_Density):
     sigma2: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("variance",), ("sigma",))
     scaling: ClassVar[dict[str, int]] = {"variance": 2}
+    divisible: ClassVar[bool] = True
 
     def __init__(self, *, sigma: ExactLike | None = None, variance: ExactLike | None = None) -> None:
         if sigma is not None and variance is None:
@@ -152,6 +154,14 @@ class Gaussian(_Density):
 
     def parameters(self) -> dict[str, Fraction]:
         return {"variance": self.sigma2}
+
+    @property
+    def spread(self) -> Fraction:
+        return self.sigma2
+
+    @property
+    def gaussian_variance(self) -> Fraction:
+        return self.sigma2
 
     @property
     def _sigma(self) -> float:

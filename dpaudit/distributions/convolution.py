@@ -119,6 +119,10 @@ class ConvolvedIntegers(LatticeDistribution):
     def parameters(self) -> dict[str, Fraction]:
         raise NotImplementedError  # the parts are distributions, so to_json and repr are overridden below
 
+    def noise_parts(self, count: int = 1) -> Iterator[tuple[dict[str, Any] | None, int, Fraction]]:
+        for distribution, times in self.groups:
+            yield from distribution.noise_parts(times * count)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "law": self.name,

@@ -8,6 +8,7 @@ changed user among n equal users therefore needs k terms, for every n.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -92,6 +93,26 @@ class CountVector(Distribution):
     def users(self) -> int:
         """The number of users."""
         return sum(times for _, times in self.groups)
+
+    @property
+    def messages(self) -> Counter[Distribution]:
+        return Counter(dict(self.groups))
+
+    def as_outcome(self, number: int) -> Any:
+        """Return the counts of two symbols with ``number`` of the second one."""
+        return np.array([self.users - number, number]) if self.outcomes == 2 else None
+
+    def outcome_against(self, other: Distribution, distance: float) -> Any:
+        """Return the counts with the largest ratio, from the tables of thousands of them."""
+        if not isinstance(other, CountVector):
+            return super().outcome_against(other, distance)
+        try:
+            atoms = [(value, p) for value, p in self.atoms() if p > 0]
+            table = {tuple(value): p for value, p in other.atoms() if p > 0}
+        except NotTractableError:
+            return None
+        losses = [_log_ratio(p, table.get(tuple(value))) for value, p in atoms]
+        return atoms[int(np.argmax(losses))][0] if atoms else None
 
     def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:
         total = np.zeros((*size, self.outcomes), dtype=np.int64)
@@ -283,6 +304,11 @@ class CountVector(Distribution):
         return f"CountVector(outcomes={self.outcomes}) of " + " + ".join(
             f"{times} x {distribution!r}" for distribution, times in self.groups
         )
+
+
+def _log_ratio(p: arb, q: arb | None) -> float:
+    """Return the log-ratio of an atom's probabilities, infinite if the other distribution has none."""
+    return math.inf if q is None else float((p / q).log())
 
 
 N = TypeVar("N", arb, int)

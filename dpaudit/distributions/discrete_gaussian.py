@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from dpaudit.core.exact import ExactLike
+from dpaudit.core.exact import ExactLike, exact
 from dpaudit.distributions.base import Argument, LogConcavity, register
 from dpaudit.distributions.exact_sampling import discrete_gaussian
 from dpaudit.distributions.scalar import Floats, positive_parameter, tilt
@@ -103,6 +104,16 @@ class DiscreteGaussian(SymmetricLattice):
 
     def parameters(self) -> dict[str, Fraction]:
         return {"sigma2": self.sigma2}
+
+    def amount_over(self, family: str, stated: Mapping[str, Any]) -> Fraction | None:
+        """Compare with one term of a sum. A larger variance is not this noise plus something independent."""
+        if family != "discrete-gaussian-sum" or int(stated.get("count", 1)) != 1:
+            return None
+        return Fraction(int(self.sigma2 == exact(stated["variance"], name="variance")))
+
+    @property
+    def spread(self) -> Fraction:
+        return self.sigma2
 
     def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:
         return discrete_gaussian(rng, self.sigma2, size)

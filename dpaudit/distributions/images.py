@@ -46,6 +46,11 @@ class Image(ABC):
 
     name: ClassVar[str]
 
+    @property
+    def ring(self) -> int | None:
+        """The number m if the image is in Z_m, and ``None`` otherwise."""
+        return None
+
     @abstractmethod
     def apply(self, parts: Any) -> NDArray[Any]:
         """Return the image of ``parts``, an array (or list) with the n users on the first axis."""
@@ -110,6 +115,10 @@ class SumMod(Image):
 
     modulus: int
     name: ClassVar[str] = "sum-mod"
+
+    @property
+    def ring(self) -> int:
+        return self.modulus
 
     def __post_init__(self) -> None:
         if (

@@ -256,6 +256,7 @@ class DiscreteLaplace(LatticeDistribution):
     scale: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("scale",),)
     scaling: ClassVar[dict[str, int]] = {"scale": 1}
+    divisible: ClassVar[bool] = True
 
     def __init__(self, *, scale: ExactLike) -> None:
         object.__setattr__(self, "scale", positive_parameter(scale, name="scale"))

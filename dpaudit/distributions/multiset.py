@@ -129,6 +129,24 @@ class ShuffledMultiset(Distribution):
         return sum(times for _, times in self.groups)
 
     @property
+    def messages(self) -> Counter[Distribution]:
+        return Counter(dict(self.groups))
+
+    def outcome_against(self, other: Distribution, distance: float) -> Any:
+        """Return messages with a density with the changed one far out, and all others close to it.
+
+        No other message is then more likely to be the changed one.
+        """
+        if self.base_measure is BaseMeasure.COUNTING:
+            return super().outcome_against(other, distance)
+        moved = None if self.batch_shape else self.changed_message(other)
+        value = None if moved is None else moved[0].outcome_against(moved[1], distance)
+        if value is None:
+            return None
+        apart = np.arange(self.users).reshape(-1, *[1] * np.ndim(value)) / 1024  # ties have probability 0
+        return canonical_rows(np.asarray(value, dtype=float) + apart, self.row_ndim)
+
+    @property
     def _message_shape(self) -> tuple[int, ...]:
         shape = self.groups[0][0].batch_shape
         return shape[len(shape) - self.row_ndim :]

@@ -85,6 +85,9 @@ class PointMass(Distribution):
     def __repr__(self) -> str:
         return f"PointMass({self.value!r})"
 
+    def noise_parts(self, count: int = 1) -> Iterator[tuple[dict[str, Any] | None, int, Fraction]]:
+        yield None, 0, count * dyadic(self.value)
+
     def to_json(self) -> dict[str, Any]:
         return {"law": self.name, "value": encode_value(self.value)}
 

@@ -7,16 +7,17 @@ heavier at 0 than any discrete Laplace distribution.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from flint import arb, ctx
 from numpy.typing import NDArray
 
-from dpaudit.core.exact import ExactLike
+from dpaudit.core.exact import ExactLike, exact
 from dpaudit.distributions.base import Argument, LogConcavity, register
 from dpaudit.distributions.polya import Polya
 from dpaudit.distributions.scalar import Floats, positive_parameter, tilt
@@ -68,6 +69,12 @@ class PolyaDifference(SymmetricLattice):
 
     def parameters(self) -> dict[str, Fraction]:
         return {"shape": self.shape, "log_ratio": self.log_ratio}
+
+    def amount_over(self, family: str, stated: Mapping[str, Any]) -> Fraction | None:
+        """Compare with discrete Laplace noise, or a share of it. More shape is independent noise more."""
+        if family != "discrete-laplace" or self.log_ratio * exact(stated["scale"], name="scale") != 1:
+            return None
+        return Fraction(int(self.shape >= exact(stated.get("share", 1), name="share")))
 
     def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:
         part = Polya(shape=self.shape, log_ratio=self.log_ratio)

@@ -10,6 +10,7 @@ A subclass defines its formulas in the underscored methods, which receive only v
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, ClassVar, Self
 
@@ -144,6 +145,9 @@ class ScalarDistribution(Distribution):
     #: The parameters that change with the scale of the noise, each with its power of the scale.
     scaling: ClassVar[dict[str, int]] = {}
 
+    #: Whether noise of a larger scale is this noise plus independent noise.
+    divisible: ClassVar[bool] = False
+
     @abstractmethod
     def parameters(self) -> dict[str, Any]:
         """Return exact parameters under one of ``forms``, which construct an equal distribution."""
@@ -207,6 +211,15 @@ class ScalarDistribution(Distribution):
         number = positive_parameter(factor, name="factor")
         given = self.parameters()
         return type(self)(**{key: value * number ** self.scaling.get(key, 0) for key, value in given.items()})
+
+    def amount_over(self, family: str, stated: Mapping[str, Any]) -> Fraction | None:
+        if self.name != family or len(self.scaling) != 1:
+            return None
+        (key,), given = self.scaling, self.parameters()
+        if any(value != exact(stated[other]) for other, value in given.items() if other != key):
+            return None
+        ratio = Fraction(given[key]) / exact(stated[key], name=key)
+        return ratio if self.divisible or ratio == 1 else Fraction(0)
 
     def to_json(self) -> dict[str, Any]:
         return {"law": self.name, **{key: exact_str(value) for key, value in self.parameters().items()}}

@@ -7,7 +7,7 @@ K releases of noisy scores.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -139,6 +139,19 @@ class NoisyArgmax(Distribution):
             return to_accuracy(lambda: 1 / (1 + sum((ball(gap / scale).exp() for gap in gaps), arb(0))))
         return level_integral_ball(self.noise, self.noise, gaps, ())
 
+    def squared_cost(self, other: Distribution, loss: Callable[[], Fraction | None]) -> Fraction | None:
+        """Return twice rho. A common shift changes no maximum.
+
+        Gaussian noise: the squared change of the scores around its mean over the variance. Gumbel noise has a
+        bounded range, so that rho is e^2/8 (Cesar and Rogers 2021).
+        """
+        variance = self.noise.gaussian_variance
+        if variance is not None and isinstance(other, NoisyArgmax):
+            alike = self.noise == other.noise and self.scores.shape == other.scores.shape
+            return _centred_square(self, other) / variance if alike else None
+        cost = super().squared_cost(other, loss)
+        return cost / 4 if cost is not None and isinstance(self.noise, Gumbel) else cost
+
     def atoms(self, *, tail: float = 0.0) -> Iterator[tuple[int, arb]]:
         if self.batch_shape:
             raise NotTractableError(
@@ -269,3 +282,14 @@ def _two_candidates(noise: Laplace | Exponential | Gaussian, gap: Floats) -> Flo
         # is P(D > u) = (2 + u) e^{-u} / 4.
         log_tail = log_tail + np.log1p(u / 2)
     return np.where(gap >= 0, log_tail, np.log1p(-np.exp(log_tail)))
+
+
+def _centred_square(distribution: NoisyArgmax, other: NoisyArgmax) -> Fraction:
+    """Return the sum of squares of the scores' changes, each minus their mean, over all maxima."""
+    here, there = (one.scores.reshape(-1, one.count).tolist() for one in (distribution, other))
+    total = Fraction(0)
+    for row, moved in zip(here, there, strict=False):
+        gaps = [dyadic(a) - dyadic(b) for a, b in zip(row, moved, strict=False)]
+        mean = sum(gaps, Fraction(0)) / len(gaps)
+        total += sum(((gap - mean) ** 2 for gap in gaps), Fraction(0))
+    return total

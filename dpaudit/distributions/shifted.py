@@ -284,6 +284,29 @@ class Shifted(Distribution):
     def noise_and_offset(self) -> tuple[Distribution, Offset]:
         return self.base, self.offset
 
+    def outcome_against(self, other: Distribution, distance: float) -> Any:
+        """Return an outcome beyond both centres, on the side of this one.
+
+        For log-concave noise log p - log p' is largest there.
+        """
+        if not isinstance(other, Shifted) or self.base != other.base:
+            return super().outcome_against(other, distance)
+        here, there = np.asarray(self.offset, dtype=float), np.asarray(other.offset, dtype=float)
+        away = distance * np.sqrt(self.base.variance())
+        value = np.where(here >= there, np.maximum(here, there) + away, np.minimum(here, there) - away)
+        if self._counting:
+            value = np.rint(value).astype(np.int64)
+        return value.item() if value.ndim == 0 else value
+
+    def noise_parts(self, count: int = 1) -> Iterator[tuple[dict[str, Any] | None, int, Fraction]]:
+        if isinstance(self.offset, np.ndarray) or self.batch_shape:
+            raise InvalidParameterError(
+                "noise must be a scalar distribution, got a batch. Pass a count instead.",
+                code="E-NOISE-NOT-SCALAR",
+            )
+        yield from self.base.noise_parts(count)
+        yield None, 0, count * self.offset
+
     def entry(self, place: int) -> Distribution:
         if self.base.batch_shape:
             return super().entry(place)

@@ -117,12 +117,17 @@ class Skellam(SymmetricLattice):
     mu: Fraction
     forms: ClassVar[tuple[tuple[str, ...], ...]] = (("variance",),)
     scaling: ClassVar[dict[str, int]] = {"variance": 2}
+    divisible: ClassVar[bool] = True
 
     def __init__(self, *, variance: ExactLike) -> None:
         object.__setattr__(self, "mu", positive_parameter(variance, name="variance"))
 
     def parameters(self) -> dict[str, Fraction]:
         return {"variance": self.mu}
+
+    @property
+    def spread(self) -> Fraction:
+        return self.mu
 
     def sample(self, rng: np.random.Generator, size: tuple[int, ...] = ()) -> NDArray[np.int64]:
         half = float(self.mu) / 2

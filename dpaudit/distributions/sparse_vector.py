@@ -16,6 +16,7 @@ from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, dyadic, exact, exact_str
 from dpaudit.distributions.base import BaseMeasure, Distribution, distribution_from_json
 from dpaudit.distributions.channels import Kernel, expect_keys, queried_numbers, register_kernel, same_length
+from dpaudit.distributions.continuous import Exponential, Laplace
 from dpaudit.distributions.shared_level import (
     Floats,
     log_between,
@@ -124,6 +125,29 @@ class AboveThreshold(Kernel):
     @property
     def answers(self) -> tuple[bool, bool]:
         return (False, True)
+
+    def largest_loss(self, moves: Sequence[Sequence[Fraction]]) -> Fraction | None:
+        """Return a bound for Laplace or exponential noise on both the threshold and the queries.
+
+        Write up and down for the largest rise and fall of a query, b and c for the scales, and k for the
+        number of "above" answers that it can give. Raise the noisy threshold by up: every answer "below"
+        stays. An answer "above" stays if its own noise rises by up minus its query's change, which is at
+        least 0 and at most up + down. So one direction costs at most up/b + k (up + down)/c, the other down/b
+        + k (up + down)/c. Both are approached with many queries far out (Lyu, Su and Li 2017, Theorem 2). A
+        threshold that is drawn again after each of k answers "above" costs k times as much. If a single query
+        changes, shifting its Laplace noise alone costs at most abs(change)/c.
+        """
+        level, noise = self.threshold_noise, self.query_noise
+        if not isinstance(level, Laplace | Exponential) or not isinstance(noise, type(level)):
+            return None
+        single = [sum(move, Fraction(0)) for move in moves]
+        up, down = max([Fraction(0), *single]), max([Fraction(0), *(-move for move in single)])
+        answers = len(single) if self.max_positives is None else min(self.max_positives, len(single))
+        drawn = answers if self.resample_threshold else 1
+        cost = drawn * max(up, down) / level.scale + answers * (up + down) / noise.scale
+        if isinstance(noise, Laplace) and sum(move != 0 for move in single) == 1:
+            return min(cost, (up + down) / noise.scale)
+        return cost
 
     def open(self) -> _Comparisons:
         return _Comparisons()

@@ -210,12 +210,14 @@ class SubsampledGaussianSum(Distribution):
     def support(self) -> Support:
         return Support(lower=None, upper=None, integer=False)
 
-    def outcome_against(self, other: SubsampledGaussianSum, distance: float) -> Any:
+    def outcome_against(self, other: Distribution, distance: float) -> Any:
         """Return an outcome ``distance`` standard deviations of the noise away from the mean of ``other``.
 
         The direction is the sum of the records of this distribution minus the sum of the records of
         ``other``.
         """
+        if not isinstance(other, SubsampledGaussianSum):
+            return super().outcome_against(other, distance)
         size = max(self.dimension, 1)
         mine, others = (
             np.array(distribution.records, dtype=float).reshape(-1, size) for distribution in (self, other)

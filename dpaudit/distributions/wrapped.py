@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeGuard
 
 import numpy as np
 from flint import arb, ctx
@@ -20,13 +20,20 @@ from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError, NotTractableError
 from dpaudit.core.exact import decode_value, encode_value, exact
-from dpaudit.distributions.base import BaseMeasure, Distribution, Support, distribution_from_json, register
+from dpaudit.distributions.base import (
+    BaseMeasure,
+    Distribution,
+    Support,
+    centre_distances,
+    distribution_from_json,
+    register,
+)
 from dpaudit.distributions.copies import joint_atoms, one_whole, trailing
 from dpaudit.distributions.lattice import LatticeDistribution
 from dpaudit.distributions.polya import Polya
 from dpaudit.distributions.polya_difference import PolyaDifference
 from dpaudit.distributions.scalar import Floats, levels, outcomes
-from dpaudit.kernel.ball import ball
+from dpaudit.kernel.ball import ball, precision, upper_exact
 
 __all__ = ["WrappedMod"]
 
@@ -34,6 +41,8 @@ __all__ = ["WrappedMod"]
 _LARGEST = 2**52
 #: The largest number of terms of a sum over j, and of residues in a table for cdf and ppf.
 _TERMS, _TABLE = 2**16, 2**16
+#: Largest modulus whose residues are all searched, and the working precision at the residue found.
+_SEARCHED, _BITS = 2**16, 128
 #: Numbers in the largest temporary array.
 _CHUNK = 2**22
 
@@ -95,6 +104,58 @@ class WrappedMod(Distribution):
 
     def entry(self, place: int) -> WrappedMod:
         return WrappedMod(self.base, modulus=self.modulus, offset=int(self.offset.ravel()[place]))
+
+    @property
+    def added_noise(self) -> Distribution:
+        return self.base
+
+    def alike(self, other: Distribution) -> TypeGuard[WrappedMod]:
+        """Return whether ``other`` is this noise modulo the same m, up to its offsets, in the same shape."""
+        return (
+            isinstance(other, WrappedMod)
+            and self.base == other.base
+            and self.modulus == other.modulus
+            and self.batch_shape == other.batch_shape
+        )
+
+    def distances(self, other: Distribution) -> list[Fraction] | None:
+        gaps = centre_distances(self.offset, other.offset) if self.alike(other) else None
+        return None if gaps is None else [min(gap, self.modulus - gap) for gap in gaps]
+
+    def largest_loss(self, other: Distribution) -> Fraction | None:
+        """Return the sum over entries of the largest |log p - log p'|, or ``None`` if it is not known.
+
+        The loss of the noise itself at the distance modulo m bounds it too, because the reduction is
+        post-processing. Rounding upwards stays below that bound.
+        """
+        if not self.alike(other):
+            return None
+        start, shifts, total = WrappedMod(self.base, modulus=self.modulus), self._shifts(other), Fraction(0)
+        for shift in shifts[shifts != 0].ravel().tolist():
+            # both directions: the noise need not be symmetric
+            ends = [_worst(start, d) for d in (shift, -shift % self.modulus)]
+            if any(end is None for end in ends):
+                return None
+            unwrapped = self.base.shift_loss(Fraction(min(shift, self.modulus - shift)))
+            bounds = [unwrapped] if isinstance(unwrapped, Fraction) else []
+            total += min([max(end[1] for end in ends if end is not None), *bounds])
+        return total
+
+    def _shifts(self, other: WrappedMod) -> NDArray[np.int64]:
+        """Return other.offset - self.offset in 0..m-1. A rotation maps both offsets to 0 and this."""
+        return np.asarray((other.offset - self.offset) % self.modulus)
+
+    def outcome_against(self, other: Distribution, distance: float) -> Any:
+        """Return for each entry the residue with the largest loss, and the likeliest if it did not change."""
+        if not self.alike(other):
+            return super().outcome_against(other, distance)
+        start, shifts = WrappedMod(self.base, modulus=self.modulus), self._shifts(other)
+        found = [_worst(start, shift) for shift in shifts.ravel().tolist()]
+        if any(item is None for item in found):
+            return super().outcome_against(other, distance)
+        relative = np.array([(item or (0,))[0] for item in found], dtype=np.int64).reshape(shifts.shape)
+        residues = np.asarray((self.offset + relative) % self.modulus)
+        return residues.item() if residues.ndim == 0 else residues
 
     @property
     def support(self) -> Support:
@@ -288,6 +349,30 @@ class WrappedMod(Distribution):
 
     def __repr__(self) -> str:
         return f"WrappedMod({self.base!r}, modulus={self.modulus}, offset={self.offset.tolist()!r})"
+
+
+@lru_cache(maxsize=4096)
+def _worst(here: WrappedMod, shift: int) -> tuple[int, Fraction] | None:
+    """Return the residue with the largest log p(y) - log p(y - shift), and that number, rounded upwards.
+
+    ``here`` is the distribution p, with the offset 0. The search covers all residues, in floats. The
+    log-ratio at the residue found is then evaluated in balls, so that it is attained there.
+    """
+    if here.modulus > _SEARCHED:
+        return None
+    residues = np.arange(here.modulus)
+    try:
+        logs = here.logp(residues)
+        if shift == 0:
+            return int(np.argmax(logs)), Fraction(0)
+        if not np.isfinite(logs).all():
+            return None  # a residue with probability on one side only: there is no largest ratio
+        before = (residues - shift) % here.modulus
+        place = int(np.argmax(logs - logs[before]))
+        with precision(_BITS):
+            return place, upper_exact(here.logp_ball(place) - here.logp_ball(int(before[place])))
+    except NotTractableError:
+        return None
 
 
 @lru_cache(maxsize=1024)

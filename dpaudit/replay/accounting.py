@@ -22,19 +22,10 @@ from dpaudit.certify.sites import Site, allowed_by
 from dpaudit.coins.equal_shifts import by_name, equal_shifts
 from dpaudit.coins.replayer import Replay, SessionPair, SiteLoss
 from dpaudit.core.errors import NotTractableError
-from dpaudit.core.exact import dyadic
-from dpaudit.distributions import (
-    Gaussian,
-    Gumbel,
-    NoisyArgmax,
-    WrappedMod,
-)
 from dpaudit.distributions.base import Distribution, distribution_from_json
 from dpaudit.distributions.exact_weights import exact_loss
 from dpaudit.kernel.ball import upper_exact
 from dpaudit.replay.channel_costs import node_distributions, threshold_cost
-from dpaudit.replay.residues import wrapped_loss
-from dpaudit.replay.shifts import base_of, moved_message, moves_of, spread_of
 
 __all__ = ["Observed", "common_measure", "observe_accounting", "worst_cost", "worst_loss"]
 
@@ -162,52 +153,19 @@ def _realised(loss: Any, measure: Measure) -> Fraction:
 def worst_cost(distribution: Distribution, other: Distribution, measure: Measure) -> Fraction | None:
     """Return the cost of a change from ``distribution`` to ``other`` at its worst outcome in ``measure``.
 
-    Return ``None`` if no rule here applies. In squares, the cost is the squared change over the variance for
-    noise with Gaussian tails, a quarter of the squared worst loss for a maximum with Gumbel noise (bounded
-    range: e^2/8-zCDP, Cesar and Rogers 2021), the scores' squared change around its mean over the variance
-    for a maximum with Gaussian noise (a common shift changes no maximum), and the squared worst loss
-    otherwise (e^2/2-zCDP, Bun and Steinke 2016, Proposition 1.4). Shuffled messages of which one changed cost
-    no more than that one does, if nothing finer is known.
+    Return ``None`` if no rule here applies. In squares it is ``Distribution.squared_cost``. Shuffled messages
+    of which one changed cost no more than that one does, if nothing finer is known.
     """
     if measure == "count":
         return Fraction(1)
     cost = _own_cost(distribution, other, measure)
-    message = moved_message(distribution, other) if cost is None else None
+    message = distribution.changed_message(other) if cost is None else None
     return cost if message is None else _own_cost(*message, measure)
 
 
 def _own_cost(distribution: Distribution, other: Distribution, measure: Measure) -> Fraction | None:
-    if measure == "loss":
-        return worst_loss(distribution, other)
-    spread, moves = spread_of(base_of(distribution)), moves_of(distribution, other)
-    if spread is not None and spread > 0 and moves is not None:
-        return sum((gap**2 for gap in moves), Fraction(0)) / spread
-    if (
-        isinstance(distribution, NoisyArgmax)
-        and isinstance(other, NoisyArgmax)
-        and isinstance(distribution.noise, Gaussian)
-    ):
-        alike = distribution.noise == other.noise and distribution.scores.shape == other.scores.shape
-        return _centred_square(distribution, other) / distribution.noise.sigma2 if alike else None
-    loss = worst_loss(distribution, other)
-    if loss is None:
-        return None
-    return (
-        loss**2 / 4
-        if isinstance(distribution, NoisyArgmax) and isinstance(distribution.noise, Gumbel)
-        else loss**2
-    )
-
-
-def _centred_square(distribution: NoisyArgmax, other: NoisyArgmax) -> Fraction:
-    """Return the sum of squares of the scores' changes, each minus their mean, over all maxima."""
-    here, there = (one.scores.reshape(-1, one.count).tolist() for one in (distribution, other))
-    total = Fraction(0)
-    for row, moved in zip(here, there, strict=False):
-        gaps = [dyadic(a) - dyadic(b) for a, b in zip(row, moved, strict=False)]
-        mean = sum(gaps, Fraction(0)) / len(gaps)
-        total += sum(((gap - mean) ** 2 for gap in gaps), Fraction(0))
-    return total
+    loss = partial(worst_loss, distribution, other)
+    return loss() if measure == "loss" else distribution.squared_cost(other, loss)
 
 
 def worst_loss(distribution: Distribution, other: Distribution) -> Fraction | None:
@@ -223,10 +181,6 @@ def worst_loss(distribution: Distribution, other: Distribution) -> Fraction | No
     loss = distribution.largest_loss(other)
     if loss is not None:
         return loss if isinstance(loss, Fraction) else upper_exact(loss)
-    if isinstance(distribution, WrappedMod) and isinstance(other, WrappedMod):
-        found = wrapped_loss(distribution, other)
-        if found is not None:
-            return found
     return _finite_loss(json.dumps(distribution.to_json()), json.dumps(other.to_json()))
 
 

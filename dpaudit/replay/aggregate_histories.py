@@ -19,7 +19,7 @@ from dpaudit.coins.transcript import frozen_copy, run_program, same_value
 from dpaudit.core.errors import NotTractableError
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.views import PUBLIC, SERVER
-from dpaudit.distributions import Distribution, SumMod
+from dpaudit.distributions import Distribution
 
 __all__ = ["Aggregate", "Followed", "Sheet", "Steering", "Survey", "survey"]
 
@@ -61,12 +61,12 @@ class Followed(Coins):
     def aggregate(
         self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
     ) -> int:
-        if not isinstance(through, SumMod) or through.modulus not in self._sheets:
+        if through.ring not in self._sheets:
             raise NotTractableError(
                 f"site {site!r}: an aggregate must be a sum modulo a batch's m, got {through!r}.",
                 code="E-AGGREGATE-KIND",
             )
-        sheet = self._sheets[through.modulus]
+        sheet = self._sheets[through.ring]
         noise = tuple(distribution.noise_and_offset[0] for distribution in distributions)
         total = sum((_offset(distribution, site) for distribution in distributions), Fraction(0))
         self.aggregates.append(Aggregate(sheet, noise, total))

@@ -8,32 +8,19 @@ search did.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from flint import arb
 
 from dpaudit.coins import Choice, Program, Recording, Replay, force, replay
 from dpaudit.coins.forcer import ImpossibleHistoryError
 from dpaudit.coins.limits import Limits
 from dpaudit.coins.replayer import SessionPair
-from dpaudit.core.errors import InvalidParameterError, NotTractableError
+from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.neighbours import Neighbours
-from dpaudit.distributions import (
-    CountVector,
-    Kernel,
-    ScalarDistribution,
-    Shifted,
-    ShuffledMultiset,
-    SubsampledGaussianSum,
-    WrappedMod,
-)
+from dpaudit.distributions import Kernel, ScalarDistribution
 from dpaudit.distributions.base import BaseMeasure, Distribution
-from dpaudit.distributions.multiset import canonical_rows
-from dpaudit.replay.residues import extreme_residues
-from dpaudit.replay.shifts import moved_message
 
 __all__ = ["far_out", "push_to_the_tail", "worst_history"]
 
@@ -127,7 +114,8 @@ def push_to_the_tail(result: Replay, push: float) -> dict[tuple[str, int], Any]:
             occurrence[record.site] = position[index][1] + 1
     wanted: dict[tuple[str, int], Any] = {}
     for moved in (loss for loss in result.losses if loss.moved and loss.index in position):
-        value = _extreme_outcome(moved.record.distribution, moved.distribution_neighbour, push)
+        here = moved.record.distribution
+        value = None if here is None else here.outcome_against(moved.distribution_neighbour, push)
         if value is not None:
             wanted[position[moved.index]] = value
     for session in (item for item in result.sessions if item.moved):
@@ -154,7 +142,7 @@ def _extreme_answers(session: SessionPair, push: float) -> list[Any]:
                 value = (
                     None
                     if distributions[0] == distributions[1]
-                    else _extreme_outcome(distributions[0], distributions[1], push)
+                    else distributions[0].outcome_against(distributions[1], push)
                 )
                 value = session.outcomes[number] if value is None else value
             elif number < ANSWERS and session.kernel.answers is not None:
@@ -185,67 +173,3 @@ def _likeliest_answer(session: SessionPair, before: Sequence[Any]) -> Any:
         if np.isfinite(here):
             losses[answer] = here - there
     return max(losses, key=lambda answer: losses[answer])
-
-
-def _extreme_outcome(distribution: Distribution | None, other: Distribution, push: float) -> Any:
-    if isinstance(distribution, Shifted) and isinstance(other, Shifted) and distribution.base == other.base:
-        here, there = np.asarray(distribution.offset, dtype=float), np.asarray(other.offset, dtype=float)
-        # Beyond both centres, on the side of the recorded input: for log-concave noise log p - log p' is
-        # largest there.
-        away = push * np.sqrt(distribution.base.variance())
-        value = np.where(here >= there, np.maximum(here, there) + away, np.minimum(here, there) - away)
-        if distribution.base_measure is BaseMeasure.COUNTING:
-            value = np.rint(value).astype(np.int64)
-        return value.item() if value.ndim == 0 else value
-    if isinstance(distribution, WrappedMod) and isinstance(other, WrappedMod):
-        residues = extreme_residues(distribution, other)
-        if residues is not None:
-            return residues.item() if residues.ndim == 0 else residues
-    if isinstance(distribution, SubsampledGaussianSum) and isinstance(other, SubsampledGaussianSum):
-        return distribution.outcome_against(other, push)
-    if isinstance(distribution, ShuffledMultiset) and distribution.base_measure is not BaseMeasure.COUNTING:
-        return _extreme_list(distribution, other, push)
-    if distribution is None or distribution.batch_shape:
-        return None
-    return _likeliest_ratio(distribution, other)
-
-
-def _extreme_list(distribution: ShuffledMultiset, other: Distribution, push: float) -> Any:
-    """Push the changed one of shuffled messages far out, with all others close to it.
-
-    No other message is then more likely to be the changed one.
-    """
-    moved = moved_message(distribution, other)
-    if moved is None or distribution.batch_shape:
-        return None
-    value = _extreme_outcome(*moved, push)
-    if value is None:
-        return None
-    apart = np.arange(distribution.users).reshape(-1, *[1] * np.ndim(value)) / 1024  # ties have probability 0
-    return canonical_rows(np.asarray(value, dtype=float) + apart, distribution.row_ndim)
-
-
-def _likeliest_ratio(distribution: Distribution, other: Distribution) -> Any:
-    """Return the atom with the largest likelihood ratio, for distributions with finitely many atoms."""
-    try:
-        atoms = [(value, p) for value, p in distribution.atoms() if p > 0]
-        if isinstance(distribution, CountVector) and isinstance(
-            other, CountVector
-        ):  # thousands: from their tables
-            table = {tuple(value): p for value, p in other.atoms() if p > 0}
-            losses = [_log_ratio(p, table.get(tuple(value))) for value, p in atoms]
-            return atoms[int(np.argmax(losses))][0] if atoms else None
-    except NotTractableError:
-        return None
-    outcomes = [value for value, _ in atoms]
-    if not outcomes:
-        return None
-    losses = [
-        float(np.sum(distribution.logp(value))) - float(np.sum(other.logp(value))) for value in outcomes
-    ]
-    return outcomes[int(np.argmax(losses))]
-
-
-def _log_ratio(p: arb, q: arb | None) -> float:
-    """Return the log-ratio of an atom's probabilities, infinite if the other distribution has none."""
-    return math.inf if q is None else float((p / q).log())

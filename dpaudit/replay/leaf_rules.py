@@ -13,24 +13,20 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from dpaudit.certify.proof import Proof
 from dpaudit.coins.replayer import SessionPair
 from dpaudit.core.claims import Adjacency
 from dpaudit.core.exact import dyadic, exact
 from dpaudit.distributions import (
     AboveThreshold,
     BinaryTree,
-    Binomial,
     Categorical,
-    DiscreteGaussian,
+    Kernel,
     NoisyArgmax,
-    PolyaDifference,
     RandomisedResponse,
-    ScalarDistribution,
     SubsampledGaussianSum,
 )
 from dpaudit.distributions.base import Distribution
@@ -39,10 +35,12 @@ from dpaudit.kernel.t1.exponentials import ExpSum
 from dpaudit.replay.accounting import worst_loss
 from dpaudit.replay.channel_costs import query_moves
 from dpaudit.replay.leaves import ROUNDING, Leaf, Match, leaves_of, objection
-from dpaudit.replay.shifts import base_of, moved_message, moves_of
 from dpaudit.replay.shuffled_messages import answers_a_bit, changed_message, shuffled_gaussian
 
 __all__ = ["match", "match_session"]
+
+Rule = Callable[[Leaf, Distribution, Distribution, Adjacency], Match]
+D = TypeVar("D", bound=Distribution)
 
 
 def _sensitivity(leaf: Leaf, adjacency: Adjacency) -> Fraction:
@@ -62,29 +60,35 @@ def match(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency
     Shuffled messages of which one changed fit a leaf without a shuffler as that message does.
     """
     rule = _RULES.get(leaf.rule)
-    message = None if rule in (_shuffled, shuffled_gaussian) else moved_message(distribution, other)
+    message = None if rule in (_shuffled, shuffled_gaussian) else distribution.changed_message(other)
     distribution, other = (distribution, other) if message is None else message
     if rule is None:
         return Match(objection=f"no rule compares a site with a {leaf.rule} mechanism")
     return rule(leaf, distribution, other, adjacency)
 
 
-def _additive(noise: Callable[[Leaf, Distribution], Fraction | None], *, squared: bool = False) -> Any:
-    """Return the rule of additive noise.
+def _amount(leaf: Leaf, distribution: Distribution, family: str | None) -> Fraction | None:
+    """Return the amount of noise over the leaf's. Without ``family``, the leaf names its family."""
+    return distribution.added_noise.amount_over(
+        leaf.parameters["family"] if family is None else family, leaf.parameters
+    )
 
-    ``noise`` returns the scale (or variance) of a distribution over the leaf's, or ``None`` for another
-    family. Costs add up in |change| / scale, or in its square if ``squared``.
+
+def _additive(family: str | None, *, squared: bool = False) -> Any:
+    """Return the rule of additive noise of a family.
+
+    Costs add up in |change| / scale, or in its square if ``squared``.
     """
 
     def rule(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
-        moves = moves_of(distribution, other)
+        moves = distribution.distances(other)
         if moves is None:
             return objection(f"its noise is not the same on both inputs, {distribution!r} and {other!r}")
-        ratio = noise(leaf, base_of(distribution))
+        ratio = _amount(leaf, distribution, family)
         if ratio is None:
-            return objection(f"its noise is {base_of(distribution)!r}")
+            return objection(f"its noise is {distribution.added_noise!r}")
         if ratio < 1:
-            return objection(f"its noise {base_of(distribution)!r} is smaller than the leaf's")
+            return objection(f"its noise {distribution.added_noise!r} is smaller than the leaf's")
         if squared:
             most = (
                 leaf.number("sensitivity_squared")
@@ -107,73 +111,27 @@ def _additive(noise: Callable[[Leaf, Distribution], Fraction | None], *, squared
     return rule
 
 
-def _ratio(family: str, key: str) -> Callable[[Leaf, Distribution], Fraction | None]:
-    """Return the function of a leaf and noise that divides the noise's parameter ``key`` by the leaf's.
-
-    It returns ``None`` for noise of another family.
-    """
-
-    def ratio(leaf: Leaf, noise: Distribution) -> Fraction | None:
-        if not isinstance(noise, ScalarDistribution) or noise.name != family:
-            return None
-        return Fraction(noise.parameters()[key]) / leaf.number(key)
-
-    return ratio
-
-
-def _discrete_laplace(leaf: Leaf, noise: Distribution) -> Fraction | None:
-    """Return the ratio for shares too: shape 1 is the distribution itself, and more shape is more noise."""
-    ratio = _ratio("discrete-laplace", "scale")(leaf, noise)
-    if isinstance(noise, PolyaDifference):
-        scale, share = 1 / noise.log_ratio, leaf.number("share") if "share" in leaf.parameters else 1
-        if scale == leaf.number("scale"):
-            return Fraction(1) if noise.shape >= share else Fraction(0)
-    return ratio
-
-
-def _discrete_gaussian(leaf: Leaf, noise: Distribution) -> Fraction | None:
-    if not isinstance(noise, DiscreteGaussian) or int(leaf.parameters.get("count", 1)) != 1:
-        return None
-    # A larger variance is not this noise plus something independent: only the same noise is the leaf's.
-    return Fraction(int(noise.sigma2 == leaf.number("variance")))
-
-
-def _integer(leaf: Leaf, noise: Distribution) -> Fraction | None:
-    family = leaf.parameters["family"]
-    if family == "skellam":
-        return _ratio("skellam", "variance")(leaf, noise)
-    if family == "binomial" and isinstance(noise, Binomial) and noise.p == leaf.number("probability"):
-        return Fraction(noise.trials, int(leaf.parameters["trials"]))
-    return _discrete_gaussian(leaf, noise) if family == "discrete-gaussian-sum" else None
-
-
 def _integer_noise(
     leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency
 ) -> Match:
     """Match noise of a single number, because the bound is for one shift."""
-    moves = moves_of(distribution, other)
+    moves = distribution.distances(other)
     if moves is not None and sum(gap > 0 for gap in moves) > 1:
         return objection("more than one of its numbers changed")
-    found: Match = _additive(_integer)(leaf, distribution, other, adjacency)
+    found: Match = _additive(None)(leaf, distribution, other, adjacency)
     return replace(found, share=Fraction(found.events)) if not found.objection else found
 
 
-def _vector_noise(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
-    moves, ratio = moves_of(distribution, other), _integer(leaf, base_of(distribution))
-    if moves is None or ratio is None or ratio < 1:
-        return objection(f"its noise is {base_of(distribution)!r} and {base_of(other)!r}")
-    return _moved_vector(leaf, moves)
+def _vector_noise(family: str | None) -> Any:
+    """Return the rule of vectors with integer noise."""
 
+    def rule(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
+        moves, ratio = distribution.distances(other), _amount(leaf, distribution, family)
+        if moves is None or ratio is None or ratio < 1:
+            return objection(f"its noise is {distribution.added_noise!r} and {other.added_noise!r}")
+        return _moved_vector(leaf, moves)
 
-def _binomial_vectors(
-    leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency
-) -> Match:
-    moves, noise = moves_of(distribution, other), base_of(distribution)
-    if moves is None or not isinstance(noise, Binomial) or noise.p != leaf.number("probability"):
-        return objection(f"its noise is {base_of(distribution)!r} and {base_of(other)!r}")
-    if noise.trials < int(leaf.parameters["trials"]):
-        return objection(f"its noise has {noise.trials} trials")
-    return _moved_vector(leaf, moves)
+    return rule
 
 
 def _moved_vector(leaf: Leaf, moves: Sequence[Fraction]) -> Match:
@@ -195,15 +153,10 @@ def _part(moved: Fraction, most: Fraction) -> Fraction:
 
 def _has_noise(leaf: Leaf, distribution: Distribution | None, name: str) -> bool:
     """Return whether ``distribution`` is the leaf's noise, of scale ``name`` or more."""
+    stated = {**leaf.parameters, "scale": leaf.parameters.get(name)}
     family = leaf.parameters.get("noise", "laplace")
-    if not isinstance(distribution, ScalarDistribution) or distribution.name != family:
-        return False
-    given = distribution.parameters()
-    if family == "gaussian":
-        return bool(given["variance"] >= leaf.number("variance"))
-    return bool(
-        given["scale"] == leaf.number(name) or (family == "laplace" and given["scale"] > leaf.number(name))
-    )
+    ratio = None if distribution is None else distribution.amount_over(family, stated)
+    return ratio is not None and ratio >= 1
 
 
 def _fits_range(moved: Sequence[Fraction], kind: str) -> bool:
@@ -212,11 +165,25 @@ def _fits_range(moved: Sequence[Fraction], kind: str) -> bool:
     return kind == "general" or all(gap >= 0 for gap in moved) or all(gap <= 0 for gap in moved)
 
 
-def _noisy_max(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
-    if (
-        not (isinstance(distribution, NoisyArgmax) and isinstance(other, NoisyArgmax))
-        or distribution.noise != other.noise
-    ):
+def _both(kind: type[D]) -> Callable[[Callable[[Leaf, D, D, Adjacency], Match]], Rule]:
+    """Return a decorator for the rule of a mechanism whose distribution is a ``kind`` on both inputs."""
+
+    def decorate(rule: Callable[[Leaf, D, D, Adjacency], Match]) -> Rule:
+        def checked(
+            leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency
+        ) -> Match:
+            if isinstance(distribution, kind) and isinstance(other, kind):
+                return rule(leaf, distribution, other, adjacency)
+            return objection(f"its distribution is {distribution!r} and {other!r}, not a {kind.__name__}")
+
+        return checked
+
+    return decorate
+
+
+@_both(NoisyArgmax)
+def _noisy_max(leaf: Leaf, distribution: NoisyArgmax, other: NoisyArgmax, adjacency: Adjacency) -> Match:
+    if distribution.noise != other.noise:
         return objection(f"its distribution is {distribution!r} and {other!r}")
     if not _has_noise(leaf, distribution.noise, "scale") or distribution.scores.shape != other.scores.shape:
         return objection(f"its noise is {distribution.noise!r}")
@@ -236,9 +203,10 @@ def _noisy_max(leaf: Leaf, distribution: Distribution, other: Distribution, adja
     return Match(reach=_part(furthest, most))
 
 
-def _response(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
-    if not (isinstance(distribution, RandomisedResponse) and isinstance(other, RandomisedResponse)):
-        return objection(f"its distribution is {distribution!r} and {other!r}")
+@_both(RandomisedResponse)
+def _response(
+    leaf: Leaf, distribution: RandomisedResponse, other: RandomisedResponse, adjacency: Adjacency
+) -> Match:
     cost = worst_loss(distribution, other)
     if (
         distribution.symbols != other.symbols
@@ -250,16 +218,20 @@ def _response(leaf: Leaf, distribution: Distribution, other: Distribution, adjac
 
 
 def _finite(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
-    if "weights" in leaf.parameters:
-        return _weighted(leaf, distribution, other)
+    rule = _weighted if "weights" in leaf.parameters else _tabulated
+    return rule(leaf, distribution, other, adjacency)
+
+
+@_both(Categorical)
+def _tabulated(leaf: Leaf, distribution: Categorical, other: Categorical, adjacency: Adjacency) -> Match:
     rows = [tuple(exact(entry) for entry in row) for row in leaf.parameters["rows"]]
     for one in (distribution, other):
-        if not isinstance(one, Categorical) or _chances(one) not in rows:
+        if tuple(Fraction(weight, sum(one.weights)) for weight in one.weights) not in rows:
             return objection(f"its distribution {one!r} is not a row of the table")
     return Match()
 
 
-def _weighted(leaf: Leaf, distribution: Distribution, other: Distribution) -> Match:
+def _weighted(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
     """Require that both distributions are rows of the table, with equal probabilities for each outcome."""
     rows = [
         [ExpSum({exact(a): exact(c) for c, a in weight}) for weight in row]
@@ -270,10 +242,6 @@ def _weighted(leaf: Leaf, distribution: Distribution, other: Distribution) -> Ma
         if weights is None or not any(same_chances(weights, row) for row in rows):
             return objection(f"its distribution {one!r} is not a row of the table")
     return Match()
-
-
-def _chances(distribution: Categorical) -> tuple[Fraction, ...]:
-    return tuple(Fraction(weight, sum(distribution.weights)) for weight in distribution.weights)
 
 
 def _shuffled(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
@@ -299,13 +267,11 @@ def _shuffled(leaf: Leaf, distribution: Distribution, other: Distribution, adjac
     return next((found for found in pairs if found.objection), Match())
 
 
-def _subsampled(leaf: Leaf, distribution: Distribution, other: Distribution, adjacency: Adjacency) -> Match:
+@_both(SubsampledGaussianSum)
+def _subsampled(
+    leaf: Leaf, distribution: SubsampledGaussianSum, other: SubsampledGaussianSum, adjacency: Adjacency
+) -> Match:
     """Require the same records on both sides except one, which is missing or null on one side."""
-    if not (isinstance(distribution, SubsampledGaussianSum) and isinstance(other, SubsampledGaussianSum)):
-        return objection(
-            f"its distribution is {distribution!r} and {other!r}: release the sum as one "
-            "SubsampledGaussianSum"
-        )
     if (distribution.rate, distribution.sigma2, distribution.dimension) != (
         other.rate,
         other.sigma2,
@@ -329,15 +295,15 @@ def _subsampled(leaf: Leaf, distribution: Distribution, other: Distribution, adj
     return Match(reach=_part(squared, most**2))
 
 
-_RULES: dict[str, Callable[[Leaf, Distribution, Distribution, Adjacency], Match]] = {
-    "laplace": _additive(_ratio("laplace", "scale")),
-    "discrete-laplace": _additive(_discrete_laplace),
-    "polya": _additive(_discrete_laplace),
-    "gaussian": _additive(_ratio("gaussian", "variance"), squared=True),
-    "gaussian-sum": _additive(_discrete_gaussian, squared=False),
+_RULES: dict[str, Rule] = {
+    "laplace": _additive("laplace"),
+    "discrete-laplace": _additive("discrete-laplace"),
+    "polya": _additive("discrete-laplace"),
+    "gaussian": _additive("gaussian", squared=True),
+    "gaussian-sum": _additive("discrete-gaussian-sum", squared=False),
     "integer-noise": _integer_noise,
-    "vector-noise": _vector_noise,
-    "binomial-vectors": _binomial_vectors,
+    "vector-noise": _vector_noise(None),
+    "binomial-vectors": _vector_noise("binomial"),
     "noisy-max": _noisy_max,
     "randomised-response": _response,
     "finite": _finite,
@@ -359,16 +325,13 @@ def match_session(session: SessionPair, adjacency: Adjacency, leaf: Leaf) -> Mat
         return objection("its channel is not the same on both inputs")
     if gaps is None:
         return objection("its queries differ in number or shape on the neighbour")
-    if leaf.rule == "above-threshold" and isinstance(kernel, AboveThreshold):
-        return _threshold(leaf, kernel, [sum(gap, Fraction(0)) for gap in gaps], adjacency)
-    if leaf.rule == "tree" and isinstance(kernel, BinaryTree) and leaf.premise is not None:
-        return _tree(leaf, leaf.premise, kernel, gaps, adjacency)
+    kind, rule = _CHANNELS.get(leaf.rule, (None, None))
+    if kind is not None and rule is not None and isinstance(kernel, kind):
+        return rule(leaf, kernel, gaps, adjacency)
     return objection(f"it is the channel {kernel!r}, but the leaf is a {leaf.rule} mechanism")
 
 
-def _tree(
-    leaf: Leaf, node: Proof, kernel: BinaryTree, gaps: Sequence[Sequence[Fraction]], adjacency: Adjacency
-) -> Match:
+def _tree(leaf: Leaf, kernel: BinaryTree, gaps: Sequence[Sequence[Fraction]], adjacency: Adjacency) -> Match:
     """Require that every level's noise is the node's mechanism for the change of one leaf, of any shape.
 
     Entries add up in the norm of the node.
@@ -378,7 +341,7 @@ def _tree(
         return objection(f"it is a tree of {kernel.leaves} leaves")
     if len(moved) != 1:
         return objection(f"{len(moved)} of its leaves changed")
-    leaves, _ = leaves_of(node)
+    leaves = [] if leaf.premise is None else leaves_of(leaf.premise)[0]
     if len(leaves) != 1:
         return objection("a node of the leaf's tree is more than one mechanism")
     places = np.array([float(entry) for entry in moved[0]])
@@ -390,7 +353,9 @@ def _tree(
     return next((item for item in found if item.objection), Match(reach=furthest))
 
 
-def _threshold(leaf: Leaf, kernel: AboveThreshold, moved: Sequence[Fraction], adjacency: Adjacency) -> Match:
+def _threshold(
+    leaf: Leaf, kernel: AboveThreshold, gaps: Sequence[Sequence[Fraction]], adjacency: Adjacency
+) -> Match:
     if not _has_noise(leaf, kernel.threshold_noise, "threshold_scale"):
         return objection(f"the threshold's noise is {kernel.threshold_noise!r}")
     if not _has_noise(leaf, kernel.query_noise, "query_scale"):
@@ -399,6 +364,7 @@ def _threshold(leaf: Leaf, kernel: AboveThreshold, moved: Sequence[Fraction], ad
         return objection(f"it answers 'above' {kernel.max_positives} times")
     if kernel.resample_threshold:
         return objection("it draws the threshold's noise again")
+    moved = [sum(gap, Fraction(0)) for gap in gaps]
     furthest, most = max(map(abs, moved), default=Fraction(0)), _sensitivity(leaf, adjacency)
     if furthest > most * (1 + ROUNDING):
         return objection(f"a query changed by {float(furthest):.6g}")
@@ -406,3 +372,9 @@ def _threshold(leaf: Leaf, kernel: AboveThreshold, moved: Sequence[Fraction], ad
     if not _fits_range(moved, kind):
         return objection(f"its queries do not change as {kind} requires")
     return Match(reach=_part(furthest, most))
+
+
+_CHANNELS: dict[str, tuple[type[Kernel], Callable[[Leaf, Any, Any, Adjacency], Match]]] = {
+    "above-threshold": (AboveThreshold, _threshold),
+    "tree": (BinaryTree, _tree),
+}

@@ -23,14 +23,12 @@ from dpaudit.certify.witnesses.transcript import transcript_body
 from dpaudit.coins.replayer import Replay, SiteLoss
 from dpaudit.core.claims import ApproxDP, Claim, RenyiDP, ZeroConcentratedDP
 from dpaudit.core.claims.accounting import ConcentratedAccounting, RenyiAccounting
-from dpaudit.core.errors import DpauditError
+from dpaudit.core.errors import DpauditError, NotTractableError
 from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import exact, exact_str
 from dpaudit.core.views import PUBLIC, View
-from dpaudit.distributions import CountVector, Shifted, WrappedMod
 from dpaudit.distributions.base import BaseMeasure, Distribution, distribution_from_json
 from dpaudit.kernel.ball import precision
-from dpaudit.replay.shifts import moves_of
 
 __all__ = ["first_release", "later_releases", "prefix_release_witness", "release_part", "release_witness"]
 
@@ -221,20 +219,22 @@ def _parts(distribution: Distribution, other: Distribution) -> list[dict[str, An
     if not distribution.batch_shape:
         part = _part(distribution, other, None)
         return None if part is None else [part]
-    moves = moves_of(distribution, other)
-    if moves is None or not isinstance(distribution, Shifted | WrappedMod) or distribution.base.batch_shape:
+    moves = distribution.distances(other)
+    if moves is None:
         return None
     ranked = sorted((i for i, gap in enumerate(moves) if gap), key=lambda i: -moves[i])[:MAX_PARTS]
-    parts = [_part(distribution.entry(i), other.entry(i), i) for i in ranked]
+    try:
+        entries = [(distribution.entry(i), other.entry(i), i) for i in ranked]
+    except NotTractableError:  # the entries are no copies of one scalar
+        return None
+    parts = [_part(*entry) for entry in entries]
     known = [part for part in parts if part is not None]
     return known or None
 
 
 def _part(distribution: Distribution, other: Distribution, coordinate: int | None) -> dict[str, Any] | None:
-    if isinstance(distribution, CountVector) and isinstance(other, CountVector):
-        return _counts_of_two(distribution, other)
     if distribution.event_ndim or other.event_ndim:
-        return None
+        return _counts_of_two(distribution, other)
     if distribution.base_measure is BaseMeasure.COUNTING:
         ends = _integer_range(distribution, other)
         return None if ends is None else _written(coordinate, points=[str(end) for end in ends])
@@ -242,16 +242,13 @@ def _part(distribution: Distribution, other: Distribution, coordinate: int | Non
     return None if not cuts else _written(coordinate, cuts=[exact_str(cut) for cut in cuts])
 
 
-def _counts_of_two(distribution: CountVector, other: CountVector) -> dict[str, Any] | None:
-    """Return all counts of the second of two symbols."""
-    if (
-        distribution.outcomes != 2
-        or other.outcomes != 2
-        or distribution.users != other.users
-        or distribution.users >= POINTS
-    ):
+def _counts_of_two(distribution: Distribution, other: Distribution) -> dict[str, Any] | None:
+    """Return all counts of the second of two symbols, or ``None`` for other outcomes."""
+    messages, none = distribution.messages, distribution.as_outcome(0)
+    if messages is None or none is None or not np.array_equal(none, other.as_outcome(0)):
         return None
-    return _written(None, points=["0", str(distribution.users)])
+    users = messages.total()
+    return _written(None, points=["0", str(users)]) if users < POINTS else None
 
 
 def _written(coordinate: int | None, **pieces: Any) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import exact
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.views import SERVER
-from dpaudit.distributions import DiscreteGaussian, Distribution, Skellam, SumMod
+from dpaudit.distributions import DiscreteGaussian, Distribution, Skellam
 
 __all__ = ["ShiftedNoise", "shifted_noise"]
 
@@ -36,8 +36,8 @@ class _SumRecorder(Sampler):
     def aggregate(
         self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
     ) -> Any:
-        if isinstance(through, SumMod):
-            self.sums.append((tuple(distributions), through.modulus))
+        if through.ring is not None:
+            self.sums.append((tuple(distributions), through.ring))
         return super().aggregate(distributions, through, site=site, to=to)
 
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from fractions import Fraction
 from itertools import combinations
 
 from dpaudit.core.claims import Adjacency
-from dpaudit.distributions import CountVector, Gaussian, RandomisedResponse, ShuffledMultiset
+from dpaudit.distributions import RandomisedResponse
 from dpaudit.distributions.base import Distribution
 from dpaudit.replay.accounting import worst_loss
 from dpaudit.replay.leaves import ROUNDING, Leaf, Match, objection
-from dpaudit.replay.shifts import base_of, moves_of
 
 __all__ = ["answers_a_bit", "changed_message", "shuffled_gaussian"]
 
@@ -23,11 +21,9 @@ def changed_message(
 
     Return an objection if fewer than the leaf's users send, or if not exactly one distribution differs.
     """
-    if not (
-        isinstance(distribution, ShuffledMultiset | CountVector) and isinstance(other, type(distribution))
-    ):
+    here, there = distribution.messages, other.messages
+    if here is None or there is None or type(distribution) is not type(other):
         return objection(f"its distribution is {distribution!r} and {other!r}")
-    here, there = (Counter(dict(one.groups)) for one in (distribution, other))
     users = sum(here.values())
     if users != sum(there.values()) or users < int(leaf.parameters["users"]):
         return objection(f"it shuffles {users} and {sum(there.values())} messages")
@@ -50,14 +46,14 @@ def shuffled_gaussian(
     everybody, _ = users
     if distribution.batch_shape:  # each coordinate is shuffled separately, which no leaf covers
         return objection(f"it is {distribution.batch_shape} shuffled lists, not one")
-    noise = base_of(everybody[0])
-    if not isinstance(noise, Gaussian) or any(base_of(one) != noise for one in everybody):
+    noise = everybody[0].added_noise
+    if noise.gaussian_variance is None or any(one.added_noise != noise for one in everybody):
         return objection(f"its messages are {everybody!r}, not one Gaussian noise around different points")
-    if noise.sigma2 < leaf.number("variance"):
+    if noise.gaussian_variance < leaf.number("variance"):
         return objection(f"its noise {noise!r} is smaller than the leaf's")
     most = leaf.number("sensitivity_squared")
     for one, two in combinations(everybody, 2):
-        moves = moves_of(one, two)
+        moves = one.distances(two)
         apart = None if moves is None else sum((gap**2 for gap in moves), Fraction(0))
         if apart is None or apart > most * (1 + ROUNDING):
             return objection(f"two messages, {one!r} and {two!r}, are further apart than {most} squared")

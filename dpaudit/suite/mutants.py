@@ -27,7 +27,6 @@ from dpaudit.core.views import PUBLIC, SERVER, audience
 from dpaudit.distributions import (
     Distribution,
     PointMass,
-    Shifted,
 )
 
 __all__ = [
@@ -195,9 +194,10 @@ def without(sites: str = "*", *, first: int | None = None, shown: bool = True) -
             return first is None or self.kept["seen"] <= first
 
         def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
-            if not (isinstance(distribution, Shifted) and self.bare(site)):
+            raw = _raw(distribution)
+            if raw is None or not self.bare(site):
                 return super().observe(distribution, site=site, to=to)
-            return self.reveal(_raw(distribution), site=site, to=to) if shown else _raw(distribution)
+            return self.reveal(raw, site=site, to=to) if shown else raw
 
         def aggregate(
             self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
@@ -215,13 +215,12 @@ def shared(sites: str = "*") -> Mutation:
 
     class Shared(_Passing):
         def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
-            if not (
-                self.meant(site) and isinstance(distribution, Shifted) and np.size(_raw(distribution)) > 1
-            ):
-                return super().observe(distribution, site=site, to=to)
             raw = np.asarray(_raw(distribution))
+            if not self.meant(site) or raw.size < 2:
+                return super().observe(distribution, site=site, to=to)
             first = raw.ravel()[0]
-            shown = super().observe(distribution.base.shift(first.item()), site=site, to=to)
+            noise, _ = distribution.noise_and_offset
+            shown = super().observe(noise.shift(first.item()), site=site, to=to)
             rest = self.reveal(raw - first, site=f"{site}/differences", to=to)
             return shown + rest
 
@@ -233,9 +232,10 @@ def reusing(sites: str = "*") -> Mutation:
 
     class Reusing(_Passing):
         def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
-            if not (self.meant(site) and isinstance(distribution, Shifted)):
+            raw = _raw(distribution)
+            if raw is None or not self.meant(site):
                 return super().observe(distribution, site=site, to=to)
-            raw, key = _raw(distribution), (distribution.base, np.shape(_raw(distribution)))
+            key = (distribution.noise_and_offset[0], np.shape(raw))
             if key not in self.kept:
                 shown = super().observe(distribution, site=site, to=to)
                 self.kept[key] = shown - raw
@@ -271,17 +271,16 @@ def branching(sites: str = "*") -> Mutation:
 
     class Branching(_Passing):
         def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
-            if self.meant(site) and isinstance(distribution, Shifted) and not np.any(_raw(distribution)):
-                return self.reveal(_raw(distribution), site=f"{site}/empty", to=to)
+            raw = _raw(distribution)
+            if raw is not None and self.meant(site) and not np.any(raw):
+                return self.reveal(raw, site=f"{site}/empty", to=to)
             return super().observe(distribution, site=site, to=to)
 
         def aggregate(
             self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
         ) -> Any:
             if self.meant(site) and not any(
-                np.any(_raw(distribution))
-                for distribution in distributions
-                if isinstance(distribution, Shifted)
+                raw is not None and np.any(raw) for raw in map(_raw, distributions)
             ):
                 self.reveal(0, site=f"{site}/empty", to=to)
             return super().aggregate(distributions, through, site=site, to=to)
@@ -327,15 +326,19 @@ def one_share_less(sites: str = "*") -> Mutation:
     return _mutation(lambda coins: Short(coins, sites))
 
 
-def _raw(distribution: Shifted) -> Any:
-    """Return the value that the noise was added to, as numbers of the kind that an outcome has."""
-    if isinstance(distribution.offset, np.ndarray):
-        return distribution.offset
-    return int(distribution.offset) if distribution.offset.denominator == 1 else float(distribution.offset)
+def _raw(distribution: Distribution) -> Any:
+    """Return the value that noise was added to, of the kind that an outcome has, or ``None`` if none was."""
+    noise, offset = distribution.noise_and_offset
+    if noise is distribution:
+        return None
+    if isinstance(offset, np.ndarray):
+        return offset
+    return int(offset) if offset.denominator == 1 else float(offset)
 
 
 def _point(distribution: Distribution) -> Distribution:
     """Return ``distribution`` without its noise."""
-    if not isinstance(distribution, Shifted):
-        return distribution if isinstance(distribution, PointMass) else PointMass(value=0)
-    return PointMass(value=_raw(distribution))
+    raw = _raw(distribution)
+    if raw is not None:
+        return PointMass(value=raw)
+    return distribution if isinstance(distribution, PointMass) else PointMass(value=0)

@@ -49,7 +49,6 @@ from dpaudit.reference.mechanisms.secure_aggregation import masked_sum
 from dpaudit.replay.accounting import worst_loss
 from dpaudit.replay.aggregate_histories import Followed, survey
 from dpaudit.replay.privacy import privacy_outcome
-from dpaudit.replay.residues import extreme_residues, wrapped_loss
 
 RUN = Run(profile="quick", alpha=0.05, seed=3, row_id="test")
 
@@ -71,11 +70,11 @@ def test_the_worst_residue_is_the_largest_log_ratio_of_all(base: Distribution) -
     """Against both distributions' atoms, one by one, in balls."""
     distribution, other = (WrappedMod(base, modulus=23, offset=offset) for offset in (20, 2))
     ratios = [(p / q).log() for (_, p), (_, q) in zip(distribution.atoms(), other.atoms(), strict=True)]
-    found = wrapped_loss(distribution, other)
+    found = distribution.largest_loss(other)
     assert found is not None
     assert float(found) == pytest.approx(max(abs(float(ratio.mid())) for ratio in ratios), rel=1e-9)
     assert worst_loss(distribution, other) == found
-    place = extreme_residues(distribution, other)
+    place = distribution.outcome_against(other, 0.0)
     assert place is not None
     assert float(ratios[int(place)].mid()) == pytest.approx(max(float(r.mid()) for r in ratios), rel=1e-9)
 
@@ -85,13 +84,13 @@ def test_entries_of_a_vector_add_up_and_unmoved_ones_cost_nothing() -> None:
     base = DiscreteLaplace(scale=2)
     distribution = WrappedMod(base, modulus=19, offset=np.array([0, 3, 0]))
     other = WrappedMod(base, modulus=19, offset=np.array([0, 7, 0]))
-    single = wrapped_loss(WrappedMod(base, modulus=19), WrappedMod(base, modulus=19, offset=4))
-    assert wrapped_loss(distribution, other) == single
-    assert wrapped_loss(distribution, distribution) == 0
-    assert wrapped_loss(distribution, WrappedMod(base, modulus=17, offset=np.array([0, 7, 0]))) is None
+    single = WrappedMod(base, modulus=19).largest_loss(WrappedMod(base, modulus=19, offset=4))
+    assert distribution.largest_loss(other) == single
+    assert distribution.largest_loss(distribution) == 0
+    assert distribution.largest_loss(WrappedMod(base, modulus=17, offset=np.array([0, 7, 0]))) is None
     assert (
-        extreme_residues(
-            distribution, WrappedMod(Skellam(variance=4), modulus=19, offset=distribution.offset)
+        distribution.outcome_against(
+            WrappedMod(Skellam(variance=4), modulus=19, offset=distribution.offset), 0.0
         )
         is None
     )
@@ -102,7 +101,7 @@ def test_rounding_never_lifts_discrete_laplace_noise_above_its_cost() -> None:
     scale."""
     base = DiscreteLaplace(scale=Fraction(1, 2))
     distribution, other = (WrappedMod(base, modulus=3001, offset=offset) for offset in (0, 4))
-    found = wrapped_loss(distribution, other)
+    found = distribution.largest_loss(other)
     assert found is not None
     assert Fraction(8) - Fraction(1, 10**9) < found <= 8
 

@@ -19,7 +19,6 @@ from dpaudit.replay.histories import Neighbours
 from dpaudit.replay.leaf_rules import match
 from dpaudit.replay.leaves import Leaf
 from dpaudit.replay.privacy import short_outcome
-from dpaudit.replay.shifts import moved_message
 from dpaudit.suite import scaled, widened
 
 REPLACE = Adjacency.REPLACE_ONE
@@ -36,10 +35,10 @@ def test_the_message_that_moved_is_found():
     nothing."""
     noise = Gaussian(variance="9/2")
     here, there = lists([0, 0], [1, 0], [1, 0]), lists([0, 0], [1, 0], [0, 1])
-    assert moved_message(here, there) == (noise.shift(np.array([1, 0])), noise.shift(np.array([0, 1])))
-    assert moved_message(here, here) is None
-    assert moved_message(here, lists([5, 0], [1, 0], [0, 1])) is None
-    assert moved_message(noise, noise) is None
+    assert here.changed_message(there) == (noise.shift(np.array([1, 0])), noise.shift(np.array([0, 1])))
+    assert here.changed_message(here) is None
+    assert here.changed_message(lists([5, 0], [1, 0], [0, 1])) is None
+    assert noise.changed_message(noise) is None
 
 
 def test_a_shuffled_list_fits_the_leaf_of_its_message():

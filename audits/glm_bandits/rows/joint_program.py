@@ -225,8 +225,8 @@ class Counting(Sampler):
         self.released: list[tuple[str, Any, Fraction]] = []
 
     def release(self, value: Any, noise: Distribution, *, site: str, to: To = PUBLIC) -> Any:
-        if isinstance(noise, Gaussian):
-            self.released.append((site, value, noise.sigma2))
+        if noise.gaussian_variance is not None:
+            self.released.append((site, value, noise.gaussian_variance))
         return super().release(value, noise, site=site, to=to)
 
 

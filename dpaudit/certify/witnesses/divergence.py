@@ -30,7 +30,7 @@ from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import ExactLike, exact, exact_str
 from dpaudit.kernel.ball import ball, lower_short, precision
 from dpaudit.kernel.kernel_t0 import Parameters
-from dpaudit.kernel.t1.integer_noise import MAX_SHIFT, read_distribution
+from dpaudit.kernel.t1.integer_noise import MAX_SHIFT, read_family
 from dpaudit.kernel.t1.lattice import LogConcave, Reflected, bulk, tail_below
 from dpaudit.kernel.t2.families import FAMILIES
 
@@ -107,7 +107,7 @@ def divergence_bound(body: dict[str, Any], claim: Claim) -> Fraction:
         )
     values = {name: value for name, value in body.items() if name != "view"}
     parameters = Parameters(values, rule="witness (divergence)")
-    distribution = read_distribution(parameters, FAMILIES)
+    distribution = read_family(parameters, FAMILIES).read(parameters)
     shift = parameters.integer("shift", low=1, high=MAX_SHIFT)
     order = parameters.number("order")
     modulus = parameters.integer("modulus", low=2, high=MAX_WINDOW) if "modulus" in values else None

@@ -50,9 +50,8 @@ from scipy import special
 from dpaudit.certify.witnesses.leak import audience_of
 from dpaudit.core.claims import ApproxDP, Claim
 from dpaudit.core.errors import CertificateError, NotTractableError
-from dpaudit.core.exact import dyadic, exact, read_exact
+from dpaudit.core.exact import exact, read_exact
 from dpaudit.core.views import View
-from dpaudit.distributions import CountVector, Gaussian, Shifted, WrappedMod
 from dpaudit.distributions.base import BaseMeasure, Distribution, distribution_from_json
 from dpaudit.distributions.scalar import Floats
 from dpaudit.kernel.ball import arb, ball, lower_exact, lower_short, upper_exact
@@ -208,18 +207,10 @@ def gaussian_square(distribution: Distribution, other: Distribution) -> Fraction
     """Return |D|^2 / variance of the same Gaussian noise at two offsets, or ``None`` for other
     distributions.
     """
-    base, _ = distribution.noise_and_offset
-    if not isinstance(base, Gaussian) or base != other.noise_and_offset[0]:
+    variance, gaps = distribution.added_noise.gaussian_variance, distribution.distances(other)
+    if variance is None or gaps is None:
         return None
-    if distribution.batch_shape != other.batch_shape:
-        return None
-    gaps = [a - b for a, b in zip(_offsets(distribution), _offsets(other), strict=True)]
-    return sum((gap**2 for gap in gaps), Fraction(0)) / base.sigma2
-
-
-def _offsets(distribution: Distribution) -> list[Fraction]:
-    offset = distribution.offset if isinstance(distribution, Shifted | WrappedMod) else Fraction(0)
-    return [offset] if isinstance(offset, Fraction) else [dyadic(entry) for entry in offset.ravel().tolist()]
+    return sum((gap**2 for gap in gaps), Fraction(0)) / variance
 
 
 def _gaussian_bound(square: Fraction, claim: Claim, order: Fraction) -> Fraction | None:
@@ -262,7 +253,8 @@ def _marginal(distribution: Distribution, coordinate: Any) -> Distribution:
     """
     if coordinate is None:
         return distribution
-    known = type(coordinate) is int and 0 <= coordinate < len(_offsets(distribution))  # "0" would duplicate 0
+    copies = math.prod(distribution.batch_shape)
+    known = type(coordinate) is int and 0 <= coordinate < copies  # "0" would duplicate 0
     try:
         if known:
             return distribution.entry(coordinate)
@@ -295,18 +287,15 @@ def _masses(distribution: Distribution, low: int, high: int, bits: int) -> list[
     cached.
     """
     offset = 0
-    if (
-        isinstance(distribution, Shifted)
-        and isinstance(distribution.offset, Fraction)
-        and distribution.offset.denominator == 1
-    ):
-        offset, distribution = int(distribution.offset), distribution.base
+    noise, moved = distribution.noise_and_offset
+    if isinstance(moved, Fraction) and moved.denominator == 1:
+        offset, distribution = int(moved), noise
     known = _known_masses(distribution, bits)
     found: list[arb] = []
     for x in range(low - offset, high - offset + 1):
         mass = known.get(x)
         if mass is None:
-            mass = known[x] = distribution.logp_ball(_outcome_at(distribution, x)).exp()
+            mass = known[x] = distribution.logp_ball(distribution.as_outcome(x)).exp()
         found.append(mass)
     return found
 
@@ -317,18 +306,10 @@ def _known_masses(distribution: Distribution, bits: int) -> dict[int, arb]:
     return {}
 
 
-def _outcome_at(distribution: Distribution, point: int) -> Any:
-    """Return the outcome of a point: the integer, or for counts of two symbols the counts with ``point``
-    second symbols.
-    """
-    return np.array([distribution.users - point, point]) if isinstance(distribution, CountVector) else point
-
-
 def _both_scalar(one: Distribution, two: Distribution) -> bool:
     """Return whether both outcomes are one number: an integer, or the second of two counts."""
-    if isinstance(one, CountVector) and isinstance(two, CountVector):
-        return one.outcomes == two.outcomes == 2 and one.users == two.users
-    return not one.event_ndim and not two.event_ndim
+    here, there = one.as_outcome(0), two.as_outcome(0)
+    return here is not None and there is not None and np.array_equal(here, there)
 
 
 def _cells(distribution: Distribution, cuts: Sequence[Fraction]) -> list[arb]:

@@ -21,7 +21,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from flint import arb
 
@@ -43,7 +45,7 @@ from dpaudit.kernel.t1.recurrences import MAX_VARIANCE, Binomial, Skellam
 from dpaudit.kernel.t1.skellam_renyi import skellam_renyi
 from dpaudit.kernel.t1.tier import Curve, Curves, Tier
 
-__all__ = ["FAMILIES", "Reader", "add_integer_noise", "lattice_pair", "noise_conditions", "read_distribution"]
+__all__ = ["FAMILIES", "Family", "add_integer_noise", "lattice_pair", "noise_conditions", "read_family"]
 
 #: Points of the longest convolution, which every check of a certificate computes again.
 MAX_POINTS = 4000
@@ -51,9 +53,6 @@ MAX_POINTS = 4000
 MAX_COUNT = 10_000
 MAX_TRIALS = 10**15
 MAX_SHIFT = 10**6
-
-#: Functions that read a family of distributions from a node. Tier T2 adds those with special functions.
-Reader = Callable[[Parameters], LogConcave]
 
 
 def read_gaussian_sum(p: Parameters) -> LogConcave:
@@ -75,6 +74,14 @@ def read_skellam(p: Parameters) -> LogConcave:
     return Skellam(variance)
 
 
+def skellam_curve(distribution: Skellam, shift: int) -> Curve:
+    """Return the exact divergences by order, whose sums have proved tails.
+
+    The largest shift suffices, because the divergences are increasing functions of f-divergences.
+    """
+    return lambda order: skellam_renyi(distribution.variance, shift=shift, order=order)
+
+
 def read_binomial(p: Parameters) -> LogConcave:
     """Read binomial noise whose table is short enough for this tier."""
     chance, trials = p.number("probability"), p.integer("trials", low=1, high=MAX_TRIALS)
@@ -84,27 +91,36 @@ def read_binomial(p: Parameters) -> LogConcave:
     return Binomial(trials, chance)
 
 
-FAMILIES: dict[str, Reader] = {
-    "discrete-gaussian-sum": read_gaussian_sum,
-    "skellam": read_skellam,
-    "binomial": read_binomial,
+@dataclass(frozen=True)
+class Family:
+    """A family of noise: how a node gives its distribution, and its exact divergence curve for a shift."""
+
+    read: Callable[[Parameters], LogConcave]
+    renyi: Callable[[Any, int], Curve] | None = None
+
+
+FAMILIES: dict[str, Family] = {
+    "discrete-gaussian-sum": Family(read_gaussian_sum),
+    "skellam": Family(read_skellam, skellam_curve),
+    "binomial": Family(read_binomial),
 }
 
 
-def read_distribution(p: Parameters, families: Mapping[str, Reader]) -> LogConcave:
-    """Read the noise distribution from a node's ``family`` and its parameters."""
-    return families[p.choice("family", sorted(families))](p)
+def read_family(p: Parameters, families: Mapping[str, Family]) -> Family:
+    """Read a node's ``family``."""
+    return families[p.choice("family", sorted(families))]
 
 
-def add_integer_noise(tier: Tier, families: Mapping[str, Reader]) -> None:
+def add_integer_noise(tier: Tier, families: Mapping[str, Family]) -> None:
     """Add the rule ``integer-noise`` for these families."""
 
     @tier.rule("integer-noise")
     def _integer_noise(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
-        shift, distribution = int(moved(p, setting, most=MAX_SHIFT)), read_distribution(p, families)
+        shift, family = int(moved(p, setting, most=MAX_SHIFT)), read_family(p, families)
+        distribution = family.read(p)
         curves = Curves(
             profile=lambda epsilon: lattice_delta(distribution, shift=shift, epsilon=epsilon),
-            renyi=renyi_curve(distribution, shift),
+            renyi=None if family.renyi is None else family.renyi(distribution, shift),
             pair=lambda grid: lattice_pair(distribution, shift, grid),
         )
         return Guarantee(
@@ -114,23 +130,12 @@ def add_integer_noise(tier: Tier, families: Mapping[str, Reader]) -> None:
         )
 
 
-def renyi_curve(distribution: LogConcave, shift: int) -> Curve | None:
-    """Return the exact divergences, if their sums have proved tails.
-
-    The largest shift suffices, because the divergences are increasing functions of f-divergences.
-    """
-    if not isinstance(distribution, Skellam):
-        return None
-    variance = distribution.variance
-    return lambda order: skellam_renyi(variance, shift=shift, order=order)
-
-
 def noise_conditions(p: Parameters, setting: Setting, distribution: LogConcave) -> tuple[str, ...]:
     """Return the assumptions on the noise.
 
     One discrete Gaussian is drawn by one party. The other distributions may be sums of many parties' shares.
     """
-    if isinstance(distribution, DiscreteGaussianSum) and distribution.count == 1:
+    if not distribution.in_shares:
         return participation(setting)
     return shared_noise(p, setting, "at least the stated noise is added")
 

@@ -67,6 +67,11 @@ class LogConcave(ABC):
         """Return whether p(centre + j) = p(centre - j) for all j."""
         return False
 
+    @property
+    def in_shares(self) -> bool:
+        """Return whether the noise may be a sum of many parties' shares, instead of one party's draw."""
+        return True
+
     def _inside(self, k: int) -> bool:
         return (self.first is None or k >= self.first) and (self.last is None or k <= self.last)
 
@@ -176,6 +181,10 @@ class DiscreteGaussianSum(LogConcave):
     @property
     def symmetric(self) -> bool:
         return True
+
+    @property
+    def in_shares(self) -> bool:
+        return self.count > 1
 
     def mass(self, k: int) -> arb:
         if self.count == 1:

@@ -41,7 +41,7 @@ from flint import arb
 from dpaudit.kernel.ball import ball, precision
 from dpaudit.kernel.errors import InvalidParameterError
 from dpaudit.kernel.kernel_t0 import Guarantee, Parameters, Setting
-from dpaudit.kernel.t1.integer_noise import Reader, noise_conditions, read_distribution
+from dpaudit.kernel.t1.integer_noise import Family, noise_conditions, read_family
 from dpaudit.kernel.t1.lattice import LogConcave, bulk
 from dpaudit.kernel.t1.renyi import kappa
 from dpaudit.kernel.t1.renyi_sums import converted, read_orders
@@ -116,13 +116,13 @@ def _in_range(distribution: LogConcave, cutoff: int, reach: int) -> tuple[arb, l
     return outside, [p.log() for p in distribution.masses(low - reach, high + reach)]
 
 
-def add_vector_noise(tier: Tier, families: Mapping[str, Reader]) -> None:
+def add_vector_noise(tier: Tier, families: Mapping[str, Family]) -> None:
     """Add the rule ``vector-noise`` for these families of distributions."""
 
     @tier.rule("vector-noise")
     def _vector_noise(p: Parameters, premises: tuple[Guarantee, ...], setting: Setting) -> Guarantee:
         noise = VectorNoise(
-            distribution=read_distribution(p, families),
+            distribution=read_family(p, families).read(p),
             dimension=p.integer("dimension", low=1, high=10**12),
             squares=p.positive("l2_squared", zero=True),
             reach=p.integer("largest", low=1, high=MAX_REACH),

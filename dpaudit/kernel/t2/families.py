@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from dpaudit.kernel.kernel_t0 import BeyondTierError, Parameters
 from dpaudit.kernel.t1 import integer_noise
-from dpaudit.kernel.t1.integer_noise import Reader
+from dpaudit.kernel.t1.integer_noise import Family
 from dpaudit.kernel.t1.lattice import LogConcave
 from dpaudit.kernel.t2.special_distributions import Binomial, Skellam
 
@@ -28,4 +29,10 @@ def _binomial(p: Parameters) -> LogConcave:
         return Binomial(trials, p.number("probability"))
 
 
-FAMILIES: Mapping[str, Reader] = {**integer_noise.FAMILIES, "skellam": _skellam, "binomial": _binomial}
+#: Readers that take special functions where the tables of T1 end.
+_ANY_VARIANCE = {"skellam": _skellam, "binomial": _binomial}
+
+FAMILIES: Mapping[str, Family] = {
+    name: replace(family, read=_ANY_VARIANCE.get(name, family.read))
+    for name, family in integer_noise.FAMILIES.items()
+}

@@ -1,11 +1,12 @@
-"""Noise as a sum of independent parts, with its cumulant function in balls: the basis of all decisions on
-tails.
+"""Noise as a sum of independent parts, with its cumulant function in balls: the table of families for all
+decisions on tails.
 
-A ``Part`` is one distribution. ``Noise`` is a sum of parts, each a number of times, plus a shift. K(t) = log
-E exp(tX) adds over independent parts. Each part defines K once, in operations that balls and power series
-share. At a ball it gives an enclosure of K. At the series t + e with a ball t it gives an enclosure of K(t) +
-K'(t) e + ..., for every t in the ball simultaneously, hence of derivatives over an interval. The
-distributions of the package call it, too.
+A ``Part`` is one distribution: its cumulants, its masses or its tail, and which sums stay in its family.
+``Noise`` is a sum of parts, each a number of times, plus a shift. K(t) = log E exp(tX) adds over independent
+parts. Each part defines K once, in operations that balls and power series share. At a ball it gives an
+enclosure of K. At the series t + e with a ball t it gives an enclosure of K(t) + K'(t) e + ..., for every t
+in the ball simultaneously, hence of derivatives over an interval. The distributions of the package call it,
+too.
 
 Further properties of a part, each with its reason:
 
@@ -17,6 +18,10 @@ Further properties of a part, each with its reason:
   Discrete Gaussian: its parameter s, since completing the square leaves log theta(ts) / theta(0) <= 0, the
   theta series being largest at integers (Canonne, Kamath, Steinke 2020, Lemma 10). Bounded by an interval of
   width w: w^2 / 4 (Hoeffding 1963, (4.16)); a fair coin attains it.
+* ``symmetric``: the density or the masses are even around the mean (a bound of K is an even parabola).
+* ``total`` and ``plus``: variances of independent Gaussians add. So do the means of Poisson variables, hence
+  variances of Skellam variables, and the trials of binomial variables of one probability.
+* ``log_concave``: the reasons are in ``t1.lattice`` and ``special_distributions``.
 """
 
 from __future__ import annotations
@@ -25,9 +30,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
 
-from flint import arb, arb_series
+from flint import arb, arb_series, ctx
 
 from dpaudit.kernel.ball import ball
+from dpaudit.kernel.errors import NotTractableError
+from dpaudit.kernel.t1.lattice import DiscreteGaussianSum, LogConcave, bulk
+from dpaudit.kernel.t2 import special_distributions
+from dpaudit.kernel.t2.closed_tails import finite_masses, gamma_tail, geometric_masses, laplace_tail
 from dpaudit.kernel.t2.series import X, direct_theta, dual_theta, expm1, sinh, variable
 
 __all__ = [
@@ -51,6 +60,7 @@ class Part(ABC):
     growing: bool = False
     pole: Fraction | None = None  # K is infinite for all t >= pole
     two_sided: bool = True  # and then also for all t <= -pole
+    symmetric: bool = False  # K(t) - mean t is even
 
     @abstractmethod
     def cumulant(self, t: X) -> X:
@@ -82,6 +92,48 @@ class Part(ABC):
         """Return the second and the third cumulant if they are rational, or ``None``."""
         return None
 
+    def total(self, count: int) -> Part | None:
+        """Return the sum of ``count`` independent copies, if it is always of the same family."""
+        return None
+
+    def plus(self, other: Part) -> Part | None:
+        """Return the sum of this and an independent part, if it is one distribution of the same family."""
+        return None
+
+    def tail(self, count: int, level: Fraction | arb, *, below: bool) -> arb | None:
+        """Return P(X > level), or with ``below`` P(X < -level), of the sum X of ``count`` copies.
+
+        Only for continuous distributions with a closed form (``closed_tails``). It is ``None`` for others.
+        """
+        return None
+
+    def tail_at_log(self, factor: Fraction, base: Fraction) -> Fraction | None:
+        """Return P(X > factor ln(base)) if it is a known rational number, or ``None``."""
+        return None
+
+    @property
+    def log_concave(self) -> LogConcave | None:
+        """Return the masses of a log-concave distribution on the integers, or ``None`` for another part."""
+        return None
+
+    def cut(self) -> tuple[int, list[arb], arb]:
+        """Return an interval of integer outcomes, their masses, and a bound on the mass outside.
+
+        The interval is given by its least outcome.
+        """
+        if self.log_concave is None:
+            raise NotTractableError(
+                "an exact tail must be of integer parts, or of one continuous distribution, got "
+                f"{self}; use a cumulant bound.",
+                code="E-TAIL-PART",
+            )
+        low, high, under, over = bulk(self.log_concave, ctx.prec)
+        return low, self.log_concave.masses(low, high), arb((under + over).upper())
+
+
+def _scaled(level: Fraction | arb, scale: Fraction) -> arb:
+    return ball(level / scale) if isinstance(level, Fraction) else level / ball(scale)
+
 
 @dataclass(frozen=True)
 class Laplace(Part):
@@ -89,9 +141,18 @@ class Laplace(Part):
 
     scale: Fraction
     growing = True
+    symmetric = True
 
     def cumulant(self, t: X) -> X:
         return -(1 - (t * ball(self.scale)) ** 2).log()
+
+    def tail(self, count: int, level: Fraction | arb, *, below: bool) -> arb:
+        return laplace_tail(count, _scaled(level, self.scale))
+
+    def tail_at_log(self, factor: Fraction, base: Fraction) -> Fraction | None:
+        """Return base^-k / 2 for factor = k scale, k an integer."""
+        power = factor / self.scale
+        return (1 / base) ** int(power) / 2 if power.denominator == 1 and power <= 1000 else None
 
     @property
     def pole(self) -> Fraction:  # type: ignore[override]
@@ -108,9 +169,20 @@ class Gaussian(Part):
 
     variance: Fraction
     growing = True
+    symmetric = True
 
     def cumulant(self, t: X) -> X:
         return ball(self.variance) * t**2 / 2
+
+    def total(self, count: int) -> Gaussian:
+        return Gaussian(count * self.variance)
+
+    def plus(self, other: Part) -> Gaussian | None:
+        return Gaussian(self.variance + other.variance) if isinstance(other, Gaussian) else None
+
+    def tail(self, count: int, level: Fraction | arb, *, below: bool) -> arb:
+        x = level if isinstance(level, arb) else ball(level)
+        return (x / ball(2 * count * self.variance).sqrt()).erfc() / 2
 
     @property
     def quadratic(self) -> Fraction:
@@ -131,6 +203,9 @@ class Exponential(Part):
 
     def cumulant(self, t: X) -> X:
         return -(1 - t * ball(self.scale)).log()
+
+    def tail(self, count: int, level: Fraction | arb, *, below: bool) -> arb:
+        return gamma_tail(count, _scaled(level, self.scale), below)
 
     @property
     def pole(self) -> Fraction:  # type: ignore[override]
@@ -155,9 +230,13 @@ class DiscreteLaplace(Part):
     scale: Fraction
     share: Fraction = Fraction(1)
     growing = True
+    symmetric = True
 
     def cumulant(self, t: X) -> X:
         return -ball(self.share) * (1 - (sinh(t / 2) / sinh(ball(1 / (2 * self.scale)))) ** 2).log()
+
+    def cut(self) -> tuple[int, list[arb], arb]:
+        return geometric_masses(self.scale) if self.share == 1 else super().cut()
 
     @property
     def pole(self) -> Fraction:  # type: ignore[override]
@@ -170,9 +249,20 @@ class Skellam(Part):
 
     variance: Fraction
     growing = True
+    symmetric = True
 
     def cumulant(self, t: X) -> X:
         return 2 * ball(self.variance) * sinh(t / 2) ** 2
+
+    def total(self, count: int) -> Skellam:
+        return Skellam(count * self.variance)
+
+    def plus(self, other: Part) -> Skellam | None:
+        return Skellam(self.variance + other.variance) if isinstance(other, Skellam) else None
+
+    @property
+    def log_concave(self) -> LogConcave:
+        return special_distributions.Skellam(self.variance)
 
     @property
     def second_and_third(self) -> tuple[Fraction, Fraction]:
@@ -189,6 +279,22 @@ class Binomial(Part):
     def cumulant(self, t: X) -> X:
         rise = ball(self.probability) * expm1(t)
         return self.trials * (rise.log1p() if isinstance(rise, arb) else (1 + rise).log())
+
+    def total(self, count: int) -> Binomial:
+        return Binomial(count * self.trials, self.probability)
+
+    def plus(self, other: Part) -> Binomial | None:
+        if not isinstance(other, Binomial) or other.probability != self.probability:
+            return None
+        return Binomial(self.trials + other.trials, self.probability)
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return self.probability == Fraction(1, 2)
+
+    @property
+    def log_concave(self) -> LogConcave:
+        return special_distributions.Binomial(self.trials, self.probability)
 
     @property
     def mean(self) -> Fraction:
@@ -223,6 +329,10 @@ class Finite(Part):
     def _atoms(self) -> list[tuple[Fraction, Fraction]]:
         return [(x, w) for x, w in zip(self.values, self.weights, strict=True) if w]
 
+    def cut(self) -> tuple[int, list[arb], arb]:
+        whole = all(x.denominator == 1 for x in self.values)
+        return finite_masses(self._atoms()) if whole else super().cut()
+
     def _moment(self, order: int, centre: Fraction) -> Fraction:
         return sum((w * (x - centre) ** order for x, w in self._atoms()), Fraction(0)) / sum(self.weights)
 
@@ -249,6 +359,7 @@ class Bounded(Part):
 
     lower: Fraction
     upper: Fraction
+    symmetric = True
 
     def cumulant(self, t: X) -> X:
         return ball(self.quadratic / 2) * t * t
@@ -272,10 +383,15 @@ class DiscreteGaussian(Part):
     """P(k) ~ exp(-k^2 / (2 parameter)) on the integers."""
 
     parameter: Fraction
+    symmetric = True
 
     @property
     def quadratic(self) -> Fraction:
         return self.parameter
+
+    @property
+    def log_concave(self) -> LogConcave:
+        return DiscreteGaussianSum(self.parameter)
 
     def cumulant(self, t: X) -> X:
         """Return t^2 s/2 + log theta(ts) - log theta(0), by Poisson's formula for s >= 1/2, else term by
@@ -328,11 +444,7 @@ class Noise:
     @property
     def symmetric(self) -> bool:
         """Return True only if the kinds of the parts imply that K - mean t is even."""
-        return all(
-            not isinstance(part, Exponential | Finite)
-            and (not isinstance(part, Binomial) or part.probability == Fraction(1, 2))
-            for part, _ in self.parts
-        )
+        return all(part.symmetric for part, _ in self.parts)
 
     def cumulant(self, t: X) -> X:
         """Return K at a ball or a series inside the domain."""

@@ -25,7 +25,7 @@ from dpaudit.kernel.ball import ball, enclose, upper_short
 from dpaudit.kernel.kernel_t0 import Guarantee, Parameters, Setting
 from dpaudit.kernel.t1.tier import Tier
 from dpaudit.kernel.t2.cumulant import NoiseBound
-from dpaudit.kernel.t2.noise import Laplace, Noise
+from dpaudit.kernel.t2.noise import Noise
 from dpaudit.kernel.t2.noise_distribution import read_noise, subject
 from dpaudit.kernel.t2.tail_mass import mass_above
 
@@ -117,14 +117,9 @@ def enclosed_tail(noise: Noise, level: Level, *, side: str, strict: bool) -> Fra
 
 
 def _exact(noise: Noise, level: Level, side: str) -> Fraction | None:
-    """Return a^-k / 2 on either side for Laplace noise at t = k b ln(a), or ``None``."""
+    """Return the probability if it is rational, as for Laplace noise at t = k b ln(a), or ``None``."""
     if len(noise.parts) != 1 or noise.shift != 0 or level.log_of is None or level.root:
         return None
     part, count = noise.parts[0]
-    if not isinstance(part, Laplace) or count != 1:
-        return None
-    power = level.factor / part.scale
-    if power.denominator != 1 or power > 1000:
-        return None
-    half = (1 / level.log_of) ** int(power) / 2
-    return 2 * half if side == "both" else half
+    half = part.tail_at_log(level.factor, level.log_of) if count == 1 else None
+    return 2 * half if half is not None and side == "both" else half

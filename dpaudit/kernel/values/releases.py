@@ -1,14 +1,14 @@
 """Compute the largest cost of the releases of one path for any record, as a pure epsilon and a rho.
 
-A release is an object. ``law`` names the distribution (laplace, discrete-laplace, cauchy, gaussian,
-discrete-gaussian, argmax, choice, response, bernoulli, table, k-ary, or one of ``shares`` or ``amplified``),
-and ``node`` is the released step. The other keys depend on the distribution. ``draw`` is the number of the
-noise draw on the path. ``entry`` is the position in it, or ``None`` for the whole draw. ``factor`` multiplies
-the noise. ``by`` is a step that multiplies the noise as well, a private scale. ``given`` holds an earlier
-release (``test``) that is above a number (``above``) on the path (``release_after_test``). Releases of the
-law ``correlated`` may share draws and are charged together (``correlated``). The law ``reveal`` marks a
-private value that is revealed without noise to the audience ``to``, which must be outside the view (see
-``views``).
+A release is an object. ``law`` names the distribution (laplace, discrete-laplace, cauchy, student-DF,
+gaussian, discrete-gaussian, argmax, choice, response, bernoulli, table, k-ary, or one of ``shares`` or
+``amplified``), and ``node`` is the released step. The other keys depend on the distribution. ``draw`` is the
+number of the noise draw on the path. ``entry`` is the position in it, or ``None`` for the whole draw.
+``factor`` multiplies the noise. ``by`` is a step that multiplies the noise as well, a private scale.
+``given`` holds an earlier release (``test``) that is above a number (``above``) on the path
+(``release_after_test``). Releases of the law ``correlated`` may share draws and are charged together
+(``correlated``). The law ``reveal`` marks a private value that is revealed without noise to the audience
+``to``, which must be outside the view (see ``views``).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dpaudit.kernel.values.amplified import AMPLIFIED, amplified_cost
 from dpaudit.kernel.values.costs import Cost, maximal, total_of
 from dpaudit.kernel.values.expressions import polynomial
 from dpaudit.kernel.values.guards import affected_sets
-from dpaudit.kernel.values.heavy_tails import cauchy_cost, log_above
+from dpaudit.kernel.values.heavy_tails import degrees_of, heavy_cost, log_above
 from dpaudit.kernel.values.info import (
     Guards,
     Info,
@@ -46,6 +46,7 @@ __all__ = ["Drawn", "Part", "cost_of", "failure_part", "log_above", "most_expens
 #: Noise whose cost is change^2 / (2 scale^2) in rho. For integers, discrete Gaussian noise with the parameter
 #: sigma2 = scale^2 has this cost as well (Canonne, Kamath and Steinke 2020, Theorem 14).
 NORMAL = ("gaussian", "discrete-gaussian")
+EXPONENTIAL = ("laplace", "discrete-laplace")
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,13 @@ def cost_of(
             test = _released(infos, release["given"]["test"])
             found.append(Part(*after_test_cost(info, test, scale), None))
             continue
+        heavy = degrees_of(distribution) is not None
+        need(
+            heavy or distribution in (*NORMAL, *EXPONENTIAL),
+            f"{distribution} noise on a released value is not supported",
+        )
         parent = info.facts.get("entry")
-        if parent is not None and scale.number is not None and distribution != "cauchy":
+        if parent is not None and scale.number is not None and not heavy:
             entries.setdefault((distribution, parent[0]), []).append((parent[1], scale, info))
         else:
             found.append(_noised(s, info, distribution, scale))
@@ -183,17 +189,14 @@ def _noised(s: Setting, info: Info, distribution: str, scale: Poly) -> Part:
             f"the released value may change without bound relative to its noise scale {scale!r} (clip it)",
         )
         return Part(Cost(rho=rho or Fraction(0)), info.support, info.guard)
-    need(
-        distribution in ("laplace", "discrete-laplace", "cauchy"),
-        f"{distribution} noise on a released value is not supported",
-    )
     epsilon = s.quotient(whole.change1, scale)
     need(
         epsilon is not None,
         f"the released value may change without bound relative to its noise scale {scale!r} (clip it)",
     )
-    if distribution == "cauchy":
-        epsilon = cauchy_cost(epsilon or Fraction(0), whole.entries.number)
+    degrees = degrees_of(distribution)
+    if degrees is not None:
+        epsilon = heavy_cost(epsilon or Fraction(0), whole.entries.number, degrees)
     return Part(Cost(epsilon or Fraction(0)), info.support, info.guard)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.kernel.values.elementwise import broadcast
+from dpaudit.kernel.values.heavy_tails import degrees_of
 from dpaudit.kernel.values.info import RefusedStepError, magnitude
 from dpaudit.prover.values.after_tests import after_test
 from dpaudit.prover.values.audiences import reveal_private
@@ -389,10 +390,11 @@ def _released(run: Run, noisy: Noisy) -> Any:
     if draw.hidden:
         run.refuse("noise that was used in a hidden comparison cannot be released or used again")
     whole = _is_whole(draw)
-    if not whole and draw.distribution not in ("laplace", "cauchy", "gaussian"):
+    supported = draw.distribution in ("laplace", "gaussian") or degrees_of(draw.distribution) is not None
+    if not whole and not supported:
         run.refuse(
-            f"{draw.distribution} noise on a released value is not supported (use Laplace, Cauchy or"
-            " Gaussian)"
+            f"{draw.distribution} noise on a released value is not supported (use Laplace, Cauchy, Student"
+            " or Gaussian)"
         )
     run.take(draw, entry)
     release = {

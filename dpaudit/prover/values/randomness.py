@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from dpaudit import distributions as distributions
+from dpaudit.core.exact import dyadic
 from dpaudit.core.exact import exact as exact_number
 from dpaudit.core.harness import installed_folders, is_harness_file
 from dpaudit.core.views import PUBLIC, SERVER
 from dpaudit.kernel.values.elementwise import whole_limit
 from dpaudit.kernel.values.expressions import polynomial
+from dpaudit.kernel.values.heavy_tails import degrees_of
 from dpaudit.kernel.values.polynomials import upper_root
 from dpaudit.kernel.values.tables import MAX_ROWS
 from dpaudit.prover.values.amplification import Subsample, subsampled_sum
@@ -116,6 +118,7 @@ GENERATOR = {
     "exponential": _signature("scale=1.0, size=None"),
     "standard_normal": _signature("size=None"),
     "standard_cauchy": _signature("size=None"),
+    "standard_t": _signature("df, size=None"),
     "random": _signature("size=None"),
     "uniform": _signature("low=0.0, high=1.0, size=None"),
     "integers": _signature("low, high=None, size=None"),
@@ -325,6 +328,8 @@ def call_generator(
         )
     if name in METHODS:
         return _noise(run, METHODS[name], given.get("loc", 0), given.get("scale", 1), given.get("size"))
+    if name == "standard_t":
+        return _noise(run, _student(run, given["df"]), 0, 1, given.get("size"))
     if name == "choice":
         return _choice(run, **given)
     if name == "integers":
@@ -336,6 +341,19 @@ def call_generator(
     shape = _shape(run, given.get("size"))
     run.uniforms += 1
     return _array(Uniform(run.uniforms, shape, _uniforms(run, shape)))
+
+
+def _student(run: Run, degrees: Any) -> str:
+    """Return the name of Student noise in the record."""
+    inner = content(degrees)
+    if not is_plain(inner):
+        run.refuse("the degrees of freedom must be a constant")
+    law = f"student-{run.plain(dyadic, inner)}"
+    if degrees_of(law) is None:
+        run.refuse(
+            f"the degrees of freedom must be a positive number of at most four digits, got {inner!r:.40}"
+        )
+    return law
 
 
 def real_argument(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Cauchy noise on released values: known costs, wrong programs, and forged certificates."""
+"""Cauchy and Student noise on released values: known costs, wrong programs, and forged certificates."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 from dpaudit.coins import record, replay
 from dpaudit.core.claims import PureDP
 from dpaudit.core.data import Integers, Interval, Records
-from dpaudit.distributions import Cauchy
+from dpaudit.distributions import Cauchy, Student
 from dpaudit.kernel.values.check import ValuesProofError, check
-from dpaudit.kernel.values.heavy_tails import cauchy_cost
+from dpaudit.kernel.values.heavy_tails import degrees_of, heavy_cost
 from dpaudit.prover.values.prove import prove_values
 
 UNIT = Records(Interval(0, 1))
@@ -66,6 +66,53 @@ def reused(data: Any, rng: Any) -> Any:
     return x.sum() + noise, x.max() + noise
 
 
+def student(data: Any, rng: Any) -> Any:
+    return np.clip(data, 0, 1).sum() + 2 * rng.standard_t(3)
+
+
+def half_the_student(data: Any, rng: Any) -> Any:
+    return np.clip(data, 0, 1).sum() + rng.standard_t(df=3)
+
+
+def one_degree(data: Any, rng: Any) -> Any:
+    return np.clip(data, 0, 1).sum() + 2 * rng.standard_t(1)
+
+
+def student_entries(data: Any, rng: Any) -> Any:
+    noise, counts = rng.standard_t(2.5, size=2), np.bincount(data, minlength=2)
+    return counts[0] + noise[0], counts[1] + noise[1]
+
+
+def student_histogram(data: Any, rng: Any) -> Any:
+    return np.bincount(data, minlength=3) + 4 * rng.standard_t(3, size=3)
+
+
+def laplace_entries(data: Any, rng: Any) -> Any:
+    noise, counts = rng.laplace(size=2), np.bincount(data, minlength=2)
+    return counts[0] + noise[0], counts[1] + noise[1]
+
+
+def private_degrees(data: Any, rng: Any) -> Any:
+    return np.clip(data, 0, 1).sum() + rng.standard_t(np.clip(data, 1, 2).sum())
+
+
+def no_degrees(data: Any, rng: Any) -> Any:
+    return np.clip(data, 0, 1).sum() + rng.standard_t(0)
+
+
+def many_digits(data: Any, rng: Any) -> Any:
+    return np.clip(data, 0, 1).sum() + rng.standard_t(0.1)
+
+
+def reused_student(data: Any, rng: Any) -> Any:
+    noise, x = rng.standard_t(3), np.clip(data, 0, 1)
+    return x.sum() + noise, x.max() + noise
+
+
+def student_place(data: Any, rng: Any) -> Any:
+    return np.argmax(np.bincount(data, minlength=3) + rng.standard_t(3, size=3))
+
+
 def place(data: Any, rng: Any) -> Any:
     return np.argmax(np.bincount(data, minlength=3) + rng.standard_cauchy(size=3))
 
@@ -80,6 +127,12 @@ def place(data: Any, rng: Any) -> Any:
         (histogram, Records(Integers(0, 2)), 6 * math.asinh(1 / 12)),
         (entries, Records(Integers(0, 1)), 4 * math.asinh(0.5)),
         (place, Records(Integers(0, 2)), 6 * math.asinh(1 / 3)),
+        (student, UNIT, 4 * math.asinh(1 / (4 * math.sqrt(3)))),
+        (half_the_student, UNIT, 4 * math.asinh(1 / (2 * math.sqrt(3)))),
+        (one_degree, UNIT, HALF),
+        (student_entries, Records(Integers(0, 1)), 7 * math.asinh(1 / (2 * math.sqrt(2.5)))),
+        (student_histogram, Records(Integers(0, 2)), 12 * math.asinh(1 / (12 * math.sqrt(3)))),
+        (student_place, Records(Integers(0, 2)), 12 * math.asinh(1 / (3 * math.sqrt(3)))),
     ],
 )
 def test_costs_are_those_of_the_formula(program: Any, data: Records, cost: float) -> None:
@@ -89,32 +142,71 @@ def test_costs_are_those_of_the_formula(program: Any, data: Records, cost: float
 
 @pytest.mark.parametrize("distance", ["1/1000", "1/2", "3", "1000"])
 @pytest.mark.parametrize("scale", ["1/3", "2"])
-def test_the_cost_is_the_largest_ratio_of_densities(distance: str, scale: str) -> None:
+@pytest.mark.parametrize("degrees", ["1", "1/3", "5/2", "40"])
+def test_the_cost_is_the_largest_ratio_of_densities(distance: str, scale: str, degrees: str) -> None:
     """The cost is at least the loss at each point of a grid, and at most slightly more than the largest."""
-    d, b = float(Fraction(distance)), float(Fraction(scale))
+    noise = Student(df=degrees, scale=scale)
+    d, b = float(Fraction(distance)), float(Fraction(scale)) * math.sqrt(Fraction(degrees))
     worst = (d - math.sqrt(d * d + 4 * b * b)) / 2
     x = worst + np.linspace(-3 * b, 3 * b, 200_001)
-    losses = np.log1p(((x - d) / b) ** 2) - np.log1p((x / b) ** 2)
-    cost = cauchy_cost(Fraction(distance) / Fraction(scale), Fraction(1))
-    assert losses.max() <= float(cost) * (1 + 1e-9) + 1e-12
+    losses = noise.logp(x) - noise.logp(x - d)
+    cost = heavy_cost(Fraction(distance) / Fraction(scale), Fraction(1), Fraction(degrees))
+    assert losses.max() <= float(cost) * (1 + 1e-9) + 1e-9
     assert float(cost) == pytest.approx(losses.max(), rel=1e-6)
-    assert float(cost) <= d / b
+    assert cost <= heavy_cost(Fraction(distance) / Fraction(scale), None, Fraction(degrees))
 
 
 def test_the_cost_of_many_entries_covers_every_split() -> None:
     """No split of the change over the entries costs more, and an unknown number of entries costs more."""
-    rng, cost = np.random.default_rng(5), float(cauchy_cost(Fraction(3), Fraction(4)))
+    rng, cost = np.random.default_rng(5), float(heavy_cost(Fraction(3), Fraction(4), Fraction(1)))
     splits = rng.dirichlet([0.3] * 4, size=1000) * 3
     assert (2 * np.arcsinh(splits / 2)).sum(axis=1).max() <= cost
     assert cost == pytest.approx(8 * math.asinh(3 / 8), rel=1e-12)
-    assert cost <= cauchy_cost(Fraction(3), None) == 3
+    assert cost <= heavy_cost(Fraction(3), None, Fraction(1)) == 3
 
 
-def test_reused_noise_is_refused() -> None:
-    """One draw cannot be added to two private values."""
-    proof = prove_values(reused, PureDP(epsilon=100), data=UNIT)
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (reused, "used twice"),
+        (reused_student, "used twice"),
+        (private_degrees, "degrees of freedom"),
+        (no_degrees, "degrees of freedom"),
+        (many_digits, "four digits"),
+    ],
+)
+def test_wrong_programs_are_refused(program: Any, reason: str) -> None:
+    """One draw is for one private value, and the degrees of freedom are a positive constant."""
+    proof = prove_values(program, PureDP(epsilon=100), data=UNIT)
     assert proof.verdict == "inconclusive"
-    assert "used twice" in str(proof.reason)
+    assert reason in str(proof.reason)
+
+
+def test_laws_of_heavy_tails_are_written_in_one_way() -> None:
+    assert degrees_of("student-5/2") == Fraction(5, 2)
+    for law in (
+        "student",
+        "student-0",
+        "student--1",
+        "student-3 ",
+        "student-1/0",
+        "student-12345",
+        "laplace",
+    ):
+        assert degrees_of(law) is None
+
+
+@pytest.mark.parametrize("law", ["exponential", "gumbel", "student", "student-0", "unknown"])
+def test_entries_cannot_be_released_with_another_law(law: str) -> None:
+    """Separately released entries have the cost of Laplace noise only if that is their noise."""
+    proof = prove_values(laplace_entries, PureDP(epsilon=100), data=Records(Integers(0, 1)))
+    certificate: Any = copy.deepcopy(proof.certificate)
+    check(certificate)
+    certificate["draws"][0][0] = law
+    for release in certificate["releases"]:
+        release["law"] = law
+    with pytest.raises(ValuesProofError):
+        check(certificate)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +216,7 @@ def test_reused_noise_is_refused() -> None:
         lambda c: c["releases"][0].update(factor="0"),
         lambda c: c["releases"][0].update(law="argmax", count=1),
         lambda c: c["draws"][0].__setitem__(0, "student"),
+        lambda c: c["draws"][0].__setitem__(0, "student-1"),
         lambda c: c["draws"][0].__setitem__(1, {"parties": 1}),
         lambda c: c["draws"][0].__setitem__(2, [2]),
     ],
