@@ -52,7 +52,7 @@ VALUES = (
 @dataclass(frozen=True)
 class Case:
     """``make`` proves a small program. ``bound`` returns what a checked certificate derives: the larger, the
-    weaker. ``other``: the forgeries that may describe another program, by patterns of their places and changes.
+    weaker. ``other``: the forgeries that may describe another program, by patterns of place and change.
     ``least``: so many of a hundred forgeries are refused, at the least.
     """
 
