@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["Forgery", "Path", "accepted", "at", "forgeries", "places", "put", "same"]
+__all__ = ["NO_NUMBER", "Forgery", "Path", "accepted", "at", "forgeries", "places", "put", "same"]
 
 Path = tuple[Any, ...]
 
@@ -71,10 +71,8 @@ def at(tree: Any, path: Path) -> Any:
 
 def put(tree: Any, path: Path, value: Any) -> Any:
     """A copy with another value at a place."""
-    if not path:
-        return value
     edited = copy.copy(tree)
-    edited[path[0]] = put(tree[path[0]], path[1:], value)
+    edited[path[0]] = put(tree[path[0]], path[1:], value) if path[1:] else value
     return edited
 
 

@@ -37,6 +37,20 @@ CLAIM = r"^claim(\.\w+)?: (is|without)"
 DATA = rf"^(data|adjacency)\..*{NUMBER}"
 NOISE = "(up|down|half|double|tiny|huge)$"
 
+#: Changes of the form in what no checker reads: names, words that are shown, nodes that no path enters, and
+#: truth values that are taken as Python takes them.
+UNREAD = (
+    ": an entry more$",
+    "^data: without '(width|low|high|integers)'$",
+    r"^(data\.integers|adjacency\.at_most|apart): is ",
+    "^adjacency: without 'at_most'$",
+    r"^(tree|trees\.\d+|before|states\.\d+\.(step|exit)): (without entry|entry \d+ twice|a text more)",
+    r"^(tree|states\.\d+\.(step|exit))\.\d+\.1: is '",
+    r"^(tree|states\.\d+\.step)\.\d+\.2: is (True|False)$",
+    r"^states(: entry|\.\d+: without 'names'|\.\d+\.names[.:])",
+    r"^(before|states\.\d+\.step)\.\d+(: (is \[\[\]\]|entry 0 twice|a text more)|\.0: is )",  # an end
+    r"^states\.\d+\.step\.\d+\.[12]: is \{\}$",
+)
 #: The checker of private values reads numbers in every spelling of Python, and True as 1.
 SPELT = r"(is (True|False|'1_0'|'\u0661')$)"
 VALUES = (
@@ -54,7 +68,8 @@ VALUES = (
 class Case:
     """``make`` proves a small program. ``bound`` returns what a checked certificate derives: the larger, the
     weaker. ``other``: the forgeries that may describe another program, by patterns of place and change.
-    ``never``: those that must be refused, whatever they prove. ``least``: so many of a hundred are refused.
+    ``never``: those that must be refused, whatever they prove. ``strict``: so must changes of the form that
+    are not in ``UNREAD``. ``least``: so many of a hundred are refused.
     """
 
     make: Callable[[], Any]
@@ -62,6 +77,7 @@ class Case:
     refusal: type[Exception]
     other: tuple[str, ...]
     never: str = CLAIM
+    strict: bool = True
     least: int = 85
 
 
@@ -135,7 +151,7 @@ CASES: dict[str, Case] = {
         (
             rf"^tree\.\d+\.3: {NOISE}",
             rf"^tree\.\d+\.1\.\w*: {NUMBER}",
-            r"^tree\.\d+\.1: (is \{\}|without 'x0')",
+            r"^tree\.\d+\.1: (is \{\}|without '\w*')",
         ),
     ),
     "exact distributions": Case(
@@ -156,25 +172,29 @@ CASES: dict[str, Case] = {
         lambda c: -ray_t0.check(c),  # a loss that is reached: the smaller, the weaker
         program_t0.ProgramProofError,
         (DATA, rf"^tree\.\d+\.(2|1\.\w+): {NUMBER}"),
-        never="^(data|adjacency): is",  # it reads no claim
+        strict=False,
+        never="^(data|adjacency): is",  # it reads no claim: a ray has a loss of its own
     ),
     "sums": Case(
         lambda: prove_values(two_sums, PureDP(epsilon=1), data=Records(Interval(0, 10), size=6)).certificate,
         lambda c: values.check(c).epsilon,
         values.ValuesProofError,
         (DATA, *VALUES),
+        strict=False,
     ),
     "hidden noise": Case(
         lambda: prove_values(larger, E9, data=Records(Interval(0, 1), size=3, width=2)).certificate,
         lambda c: values.check(c).epsilon,
         values.ValuesProofError,
         (DATA, *VALUES),
+        strict=False,
     ),
     "correlated noise": Case(
         lambda: prove_values(correlated, GaussianDP(mu=1), data=Records(Interval(0, 1), size=3)).certificate,
         lambda c: values.check(c).rho,
         values.ValuesProofError,
         (DATA, *VALUES),
+        strict=False,
     ),
 }
 
@@ -197,7 +217,9 @@ def test_a_forgery_is_refused_or_proves_nothing_false(name: str) -> None:
             continue
         text = str(forgery)
         lower = bound is None or bound < least
-        if re.search(case.never, text) or (lower and not any(re.search(one, text) for one in case.other)):
+        known = case.other if lower else (*case.other, *UNREAD)
+        suspect = lower or (case.strict and forgery.kind == "form")
+        if re.search(case.never, text) or (suspect and not any(re.search(one, text) for one in known)):
             false.append((text, bound))
     assert not false, "\n".join(f"{text} derives {bound}" for text, bound in false)
     assert 100 * refused >= case.least * count, (refused, count)
