@@ -87,7 +87,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     sys.modules.pop("counts_to_check", None)
 
 
-@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("name", "options", "code", "said"),
     [
