@@ -17,7 +17,6 @@ from dpaudit.core.claims import Adjacency, Unit
 from dpaudit.core.views import PUBLIC, View, user
 
 __all__ = [
-    "PLAIN",
     "SITUATIONS",
     "Data",
     "Pair",
@@ -59,21 +58,19 @@ class Situation:
         return (0, 1, 2) if self.unit is Unit.EVENT else (0, 1)
 
 
-#: Every adjacency and unit in the public view.
-PLAIN = [Situation(adjacency, unit) for adjacency, unit in product(Adjacency, Unit)]
-
-
 def _situations() -> list[Situation]:
+    settings = list(product(Adjacency, Unit))
+    plain = [Situation(adjacency, unit) for adjacency, unit in settings]
     others = [
-        Situation(plain.adjacency, plain.unit, view, participation)
-        for plain in PLAIN
+        Situation(adjacency, unit, view, participation)
+        for adjacency, unit in settings
         for view, participation in (
             (View.of(user(1)), "everybody"),
             (View.everybody_but(user(0)), "everybody"),
             (View.of(PUBLIC), "all but one user"),
         )
     ]
-    return PLAIN + others
+    return plain + others
 
 
 #: Every adjacency and unit in the public view, and again in two views that hold users and at a lower
