@@ -39,6 +39,7 @@ def run(deviation: float, claim, **options):
     return check(noise(deviation), claim, neighbours=UNITS, batch=True, **options)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("claim", "most"),
     [
@@ -60,6 +61,7 @@ def test_half_the_noise_is_refuted(claim, most: int) -> None:
     assert run(1.0, claim, seed=7, max_samples=1500).verdict != "refuted"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("order", "divergence"), [("1.01", "0.01"), ("1.0001", "0.5"), ("1.9", "0.4")])
 def test_renyi_claims_of_low_order_say_something(order: str, divergence: str) -> None:
     """By the total variation that they bound: a bare number is refuted, the right Gaussian noise is not."""

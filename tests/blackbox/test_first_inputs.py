@@ -111,6 +111,7 @@ KEEPING = (
 )
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("make", KEEPING, ids=lambda make: make.__name__)
 def test_a_first_input_that_is_kept_is_named(make: Callable[[], Callable[..., Any]]) -> None:
     """All later calls agree, so that only the order of the first two tells."""

@@ -134,7 +134,7 @@ RIGHT = {
 }
 
 
-@pytest.mark.sample(8)
+@pytest.mark.sample(4)
 @pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_mechanisms_are_not_refuted(name: str) -> None:

@@ -128,7 +128,7 @@ def hidden(form, *, scale: float):
     return lambda x, rng: form(float(x + rng.laplace(0, scale)))
 
 
-@pytest.mark.sample(12)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", FORMS)
 def test_half_the_noise_is_refuted_in_every_kind_of_output(name: str) -> None:
     """Half the noise falls within 2,000 runs wherever the number is; enough noise does not."""

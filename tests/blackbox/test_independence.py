@@ -215,18 +215,18 @@ DEPENDENT = {
 
 
 @pytest.mark.sample(1, each=("name",))
+@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("name", DEPENDENT)
-def test_calls_that_depend_on_each_other_are_named(name: str, jobs: int) -> None:
+def test_calls_that_depend_on_each_other_are_named(name: str, jobs: int, seed: int) -> None:
     """No verdict, no bound and no confidence, but the reason and what to do."""
-    for seed in range(3):
-        result = check(DEPENDENT[name](), ONE, neighbours=UNITS, seed=seed, max_samples=4000, jobs=jobs)
-        assert result.verdict is VerdictKind.INCONCLUSIVE
-        assert result.evidence.lower is None
-        text = str(result)
-        assert "not independent" in text
-        assert "confidence" not in text
-        assert "this run would have detected" not in text
+    result = check(DEPENDENT[name](), ONE, neighbours=UNITS, seed=seed, max_samples=4000, jobs=jobs)
+    assert result.verdict is VerdictKind.INCONCLUSIVE
+    assert result.evidence.lower is None
+    text = str(result)
+    assert "not independent" in text
+    assert "confidence" not in text
+    assert "this run would have detected" not in text
 
 
 def test_the_part_that_changes_with_the_calls_is_named() -> None:
@@ -315,22 +315,24 @@ def test_few_outcomes_do_not_look_like_a_sequence_that_comes_again() -> None:
     assert not any(_repeats(row, np.random.default_rng(0)) for row in keys)
 
 
-def test_independent_calls_are_not_accused() -> None:
-    """Repeated outputs, rare events and long runs of one answer are no sign of memory; the calls of an
-    honest mechanism pass for eight seeds each: 40 audits, of which a test that accuses one in four would
-    pass all in one of 100 000 cases.
+HONEST = {
+    "rare events": lambda x, rng, size: (rng.random(size) < 0.001) * 1.0,
+    "repeated integers": lambda x, rng, size: rng.geometric(0.3, size),
+    "rounded noise": lambda x, rng, size: np.round(rng.laplace(0, 3, size)),
+    "heavy tails": lambda x, rng, size: rng.standard_cauchy((size, 3)),
+    "NaN": lambda x, rng, size: np.where(rng.random(size) < 0.3, np.nan, rng.random(size)),
+}
+
+
+@pytest.mark.sample(3, each=("name",))
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("name", HONEST)
+def test_independent_calls_are_not_accused(name: str, seed: int) -> None:
+    """Repeated outputs, rare events and long runs of one answer are no sign of memory: of 40 audits, all of
+    which a test that accuses one in four would pass in one of 100 000 cases, 15 are not slow.
     """
-    honest = [
-        lambda x, rng, size: (rng.random(size) < 0.001) * 1.0,
-        lambda x, rng, size: rng.geometric(0.3, size),
-        lambda x, rng, size: np.round(rng.laplace(0, 3, size)),
-        lambda x, rng, size: rng.standard_cauchy((size, 3)),
-        lambda x, rng, size: np.where(rng.random(size) < 0.3, np.nan, rng.random(size)),
-    ]
-    for mechanism in honest:
-        for seed in range(8):
-            result = check(mechanism, ONE, neighbours=UNITS, batch=True, seed=seed, max_samples=1500)
-            assert "not independent" not in str(result)
+    result = check(HONEST[name], ONE, neighbours=UNITS, batch=True, seed=seed, max_samples=1500)
+    assert "not independent" not in str(result)
 
 
 class KeepsTheLastInput:

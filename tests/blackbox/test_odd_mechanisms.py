@@ -100,6 +100,7 @@ ODD = {
 }
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", ODD)
 def test_odd_mechanisms_are_named(name: str) -> None:
     """The result says what is odd; only a function of the data without noise is refuted."""

@@ -86,6 +86,7 @@ HUGE = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", HUGE)
 def test_the_last_digits_of_huge_integers_count(kind: str) -> None:
     """Noise that is too little is seen in the digits that a float drops; enough of it is not refuted."""

@@ -77,6 +77,7 @@ def doubled(data, rng):
 
 
 @pytest.mark.skipif(not MODES, reason="the rounding modes of this processor are not known")
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("mechanism", "pair", "batch"),
     [

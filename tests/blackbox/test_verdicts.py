@@ -34,6 +34,10 @@ UNITS = [(0.0, 1.0)]
 FIVE = [Neighbours("one record moves five answers", np.ones(5), np.zeros(5))]
 
 
+#: Medians of few runs, and (slow) of more.
+FEW = pytest.mark.parametrize("repeats", [3, pytest.param(11, marks=pytest.mark.slow)])
+
+
 def runs_to_refute(mechanism, claim, neighbours, *, repeats: int, max_samples: int) -> float:
     """The median number of runs over ``repeats`` seeds; every one of them must refute."""
     results = [
@@ -44,22 +48,27 @@ def runs_to_refute(mechanism, claim, neighbours, *, repeats: int, max_samples: i
     return float(np.median([result.samples for result in results]))
 
 
-def test_half_the_noise() -> None:
+@FEW
+def test_half_the_noise(repeats: int) -> None:
     """Laplace noise of half the scale, claim 1: a median of at most 600 runs (two times the oracle's 138 in
     one direction, doubled).
     """
-    assert runs_to_refute(laplace(0.5), ONE, UNITS, repeats=11, max_samples=5000) <= 600
+    assert runs_to_refute(laplace(0.5), ONE, UNITS, repeats=repeats, max_samples=5000) <= 600
 
 
-def test_the_value_of_the_maximum() -> None:
+@FEW
+def test_the_value_of_the_maximum(repeats: int) -> None:
     """Reporting the noisy maximum itself, claim 1: a median of at most 2000 runs."""
-    assert runs_to_refute(noisy_maximum(1.0, value=True), ONE, FIVE, repeats=9, max_samples=10_000) <= 2000
+    assert (
+        runs_to_refute(noisy_maximum(1.0, value=True), ONE, FIVE, repeats=repeats, max_samples=10_000) <= 2000
+    )
 
 
-def test_sparse_vector_with_unscaled_noise() -> None:
+@FEW
+def test_sparse_vector_with_unscaled_noise(repeats: int) -> None:
     """Algorithm 4 of Lyu et al. at epsilon 1, claim 1: a median of at most 9000 runs."""
     wrong = sparse_vector(1.0, threshold_scale=4, query_scale=4 / 3)
-    assert runs_to_refute(wrong, ONE, [HALVES], repeats=5, max_samples=30_000) <= 9000
+    assert runs_to_refute(wrong, ONE, [HALVES], repeats=repeats, max_samples=30_000) <= 9000
 
 
 def test_search_over_pairs_finds_the_bad_one() -> None:
@@ -97,9 +106,10 @@ NULLS = {
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(1, each=("seeds",))
+@pytest.mark.parametrize("seeds", [10, pytest.param(20, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", NULLS)
-def test_no_false_refutation(name: str) -> None:
+def test_no_false_refutation(name: str, seeds: int) -> None:
     """A correct mechanism at its exact epsilon, stopped at the worst time: false refutations stay
     compatible with alpha.
     """
@@ -107,9 +117,9 @@ def test_no_false_refutation(name: str) -> None:
     refuted = sum(
         check(mechanism, ONE, neighbours=neighbours, batch=True, seed=seed, max_samples=2000).verdict
         is VerdictKind.REFUTED
-        for seed in range(20)
+        for seed in range(seeds)
     )
-    assert stats.binom.sf(refuted - 1, 20, 0.05) > FALSE_FAILURE_RATE
+    assert stats.binom.sf(refuted - 1, seeds, 0.05) > FALSE_FAILURE_RATE
 
 
 class PeekingAttack(PairAttack):
@@ -180,7 +190,8 @@ def test_delta_is_bounded_from_below_and_never_above_the_truth() -> None:
     assert standing.verdict is VerdictKind.INCONCLUSIVE
 
 
-def test_power_statement_is_what_it_says() -> None:
+@pytest.mark.parametrize("seeds", [6, pytest.param(12, marks=pytest.mark.slow)])
+def test_power_statement_is_what_it_says(seeds: int) -> None:
     """The violation that a run names is refuted by at least a quarter of equal runs, a third of it by at most
     half of them.
     """
@@ -194,12 +205,13 @@ def test_power_statement_is_what_it_says() -> None:
             return (rng.random(size) < chance) * 1.0
 
         results = [
-            check(event, ONE, neighbours=UNITS, batch=True, seed=seed, max_samples=2000) for seed in range(12)
+            check(event, ONE, neighbours=UNITS, batch=True, seed=seed, max_samples=2000)
+            for seed in range(seeds)
         ]
         return sum(result.verdict is VerdictKind.REFUTED for result in results)
 
-    assert refutations(epsilon) >= 3
-    assert refutations(1 + (epsilon - 1) / 3) <= 6
+    assert refutations(epsilon) >= seeds / 4
+    assert refutations(1 + (epsilon - 1) / 3) <= seeds / 2
 
 
 def test_large_epsilons_are_tractable() -> None:

@@ -97,6 +97,7 @@ def test_what_the_run_would_have_seen_is_said_of_values_as_read() -> None:
     assert "docs/check.md lists the differences that are not examined" in text
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "outputs",
     [
@@ -122,6 +123,7 @@ def test_a_counter_is_not_called_a_draw() -> None:
     assert "not reproducible: the same seed gave different outputs" in str(result)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("nothing", [None, float("nan"), [], [None, float("nan")], ()], ids=str)
 def test_nothing_in_any_output_is_inconclusive(nothing) -> None:
     """A mechanism that always returns None, NaN or nothing else is private, and was hardly looked at."""

@@ -28,6 +28,7 @@ from dpaudit.distributions import (
 )
 from dpaudit.kernel.t1.readout import pure_delta
 from dpaudit.kernel.t1.two_candidates import two_candidate_delta
+from tests.blackbox import black_boxes
 
 CLAIM = PureDP(epsilon="1/10")
 
@@ -93,17 +94,7 @@ def test_certified_epsilon_is_the_true_one(name: str, proof: Proof, truth: float
 
 def patterns(size: int) -> list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]:
     """The component-wise input patterns of StatDP, in both directions."""
-    ones, half = np.ones(size), size // 2
-    pairs = [
-        (ones, np.r_[2.0, ones[1:]]),
-        (ones, np.r_[0.0, ones[1:]]),
-        (ones, np.r_[2.0, np.zeros(size - 1)]),
-        (ones, np.r_[0.0, np.full(size - 1, 2.0)]),
-        (ones, np.r_[np.full(half, 2.0), np.zeros(size - half)]),
-        (ones, 2 * ones),
-        (ones, 0 * ones),
-        (np.r_[np.ones(half), np.zeros(size - half)], np.r_[np.zeros(half), np.ones(size - half)]),
-    ]
+    pairs: Any = [(pair.left, pair.right) for pair in black_boxes.patterns(size)]
     return pairs + [(there, here) for here, there in pairs]
 
 

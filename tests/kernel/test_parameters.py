@@ -5,7 +5,6 @@ The rules come from the kernel's own tables, their parameters from the trees tha
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import cache
@@ -23,6 +22,7 @@ from dpaudit.kernel.kernel_t0 import Parameters, Setting
 from dpaudit.kernel.t1.rules import T1
 from dpaudit.kernel.t2.rules import T2
 from dpaudit.report.file.strict import require_readable
+from tests.forgeries import NO_NUMBER, Path, at, places, put, same
 from tests.kernel.enumeration import test_every_rule
 from tests.kernel.enumeration.cases import GENERATORS, claims_in, stream
 from tests.kernel.enumeration.data import SITUATIONS
@@ -39,7 +39,6 @@ NO_TEXT = ("", True, False, None, 1, 1.0, ZERO_WIDTH, [], {})
 
 Tree = dict[str, Any]
 Example = tuple[Tree, Setting]
-Path = tuple[Any, ...]
 
 
 @cache
@@ -77,32 +76,6 @@ def nodes(tree: Tree, rule: str, path: Path = ()) -> Iterator[Path]:
         yield from nodes(premise, rule, (*path, "premises", place))
 
 
-def leaves(value: Any, path: Path = ()) -> Iterator[Path]:
-    """The places of all parts of a parameter: tables, lists, the first two entries of lists, and values."""
-    if path:
-        yield path
-    if isinstance(value, dict):
-        for name, part in value.items():
-            yield from leaves(part, (*path, name))
-    elif isinstance(value, list):
-        for place, part in enumerate(value[:2]):
-            yield from leaves(part, (*path, place))
-
-
-def at(tree: Any, path: Path) -> Any:
-    """The part of a tree at a place."""
-    for step in path:
-        tree = tree[step]
-    return tree
-
-
-def put(tree: Tree, path: Path, value: Any) -> Tree:
-    """A copy of a tree with another value at a place."""
-    edited = copy.deepcopy(tree)
-    at(edited, path[:-1])[path[-1]] = value
-    return edited
-
-
 def refused(tree: Tree, setting: Setting, tier: str) -> bool:
     """Whether the tier refuses the tree; whatever else is raised fails the test."""
     try:
@@ -110,11 +83,6 @@ def refused(tree: Tree, setting: Setting, tier: str) -> bool:
     except CertificateError:
         return True
     return False
-
-
-def same(value: Any, other: Any) -> bool:
-    """Whether two values are one in JSON: true is no 1."""
-    return type(value) is type(other) and value == other
 
 
 @cache
@@ -157,14 +125,14 @@ def test_no_junk_stands_in_a_parameter(rule: str, tier: str, monkeypatch: pytest
             for junk in ("perfect secrecy", True, ZERO_WIDTH):
                 edited = put(tree, (*place, "parameters", name), junk)
                 assert refused(edited, setting, tier), (name, junk)
-        for leaf in leaves(parameters):
+        for leaf in places(parameters, first=2):
             path, value = (*place, "parameters", *leaf), at(parameters, leaf)
             if isinstance(value, dict):
                 assert refused(put(tree, (*path, "note"), "1"), setting, tier), (leaf, "an extra entry")
             if isinstance(value, list):
                 assert refused(put(tree, path, [*value, "perfect secrecy"]), setting, tier), leaf
             is_text = isinstance(value, str) and value in texts
-            for junk in NO_TEXT if is_text else FOREIGN:
+            for junk in NO_TEXT if is_text else (*FOREIGN, *NO_NUMBER):
                 is_sum = junk == [] and isinstance(value, list)  # a sum without terms is the number 0
                 if not same(junk, value) and not is_sum:
                     assert refused(put(tree, path, junk), setting, tier), (leaf, junk)

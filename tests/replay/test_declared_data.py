@@ -105,6 +105,7 @@ WRONG_SOMEWHERE = {
 }
 
 
+@pytest.mark.sample(1, each=("name",))
 @pytest.mark.parametrize("name", WRONG_SOMEWHERE)
 @pytest.mark.parametrize("form", [float, np.float64, np.array])
 def test_one_number_is_searched_like_records(name: str, form: Any) -> None:

@@ -156,6 +156,7 @@ BROKEN: list[tuple[Callable[..., Any], float]] = [
 ]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(("program", "delta"), BROKEN, ids=lambda item: getattr(item, "__name__", ""))
 def test_a_branch_behind_something_hidden_or_continuous_refutes(program: Any, delta: float) -> None:
     """The bound is the branch's share of delta, within 5 %, and a claim that allows for it stands."""
@@ -247,6 +248,7 @@ RIGHT = [
 ]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("program", RIGHT, ids=lambda item: item.__name__)
 def test_a_right_program_with_such_branches_is_not_refuted(program: Any) -> None:
     """No event behind hidden draws or continuous outcomes shows more than the claim allows."""

@@ -135,6 +135,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("program", BROKEN)
 def test_a_hidden_draw_is_no_excuse(program: Program) -> None:
     """A program that costs more than declared, or uses the draw otherwise, is not verified or refuted."""

@@ -354,6 +354,7 @@ BROKEN: dict[str, Program] = {
 OPEN = {("a raw value, rarely", "approx-dp"), *(("a hidden draw", name) for name in CLAIMS)}
 
 
+@pytest.mark.sample(2, each=("broken",))
 @pytest.mark.parametrize("name", CLAIMS)
 @pytest.mark.parametrize("broken", BROKEN)
 def test_a_broken_program_is_refuted_or_open_under_every_notion(broken: str, name: str) -> None:

@@ -56,6 +56,7 @@ def product(coins: Coins, data: Any) -> Any:
     return noisy(coins, np.dot(data[:-1], data[1:]))
 
 
+@pytest.mark.sample(1, each=("program",))
 @pytest.mark.parametrize("domain", [None, Interval(0, 1)])
 @pytest.mark.parametrize(
     ("program", "proof"),

@@ -441,6 +441,7 @@ def test_a_suite_is_verified_from_the_file_and_by_running_it_again(made: tuple[P
     assert "part in 10^9" in page
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("edit", "bound"),
     [(_one_release, "1/2"), (_narrower_clip, "1/2"), (_every_size, "1")],

@@ -75,7 +75,7 @@ def revealed_and_sorted(coins: Any, data: Any) -> Any:
     return coins.release(sum(sorted(data)), Laplace(scale=2), site="b")
 
 
-@pytest.mark.sample(3)
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("program", "claim"),
     [

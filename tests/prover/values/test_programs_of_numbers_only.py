@@ -120,6 +120,7 @@ def too_large(data, rng):
     return total(data) * 1e308 + rng.laplace(scale=1e308)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("function", "claim"),
     [

@@ -172,6 +172,7 @@ RIGHT = [
 
 
 @pytest.mark.parametrize("seconds", SEARCHED)
+@pytest.mark.sample(12, each=("seconds",))
 @pytest.mark.parametrize(
     ("function", "claim", "data"), RIGHT, ids=[f"{f.__name__}-{k}" for k, (f, _, _) in enumerate(RIGHT)]
 )

@@ -184,6 +184,7 @@ def more_noise_in_the_test(data: Any, rng: Any) -> Any:
     return np.median(s) + rng.laplace(scale=0.5)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "program",
     [
