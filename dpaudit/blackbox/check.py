@@ -257,7 +257,7 @@ def check(
         notes += note_on_bits(search) + power_notes(search, estimate.details["power"])
         notes.append("a privacy claim cannot be verified by sampling, only by a certificate")
     if judgement.verdict is VerdictKind.REFUTED:
-        doubtful = adjacency_warnings(worst, claim.adjacency)
+        doubtful = adjacency_warnings(worst, claim.adjacency) if data is None else []
         warnings += doubtful
         notes += doubtful
         runs = 2 * search.candidates[found.leader].attack.pairs

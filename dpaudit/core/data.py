@@ -249,8 +249,9 @@ class Records:
         The smallest number of records, for ``size=EVERY``.
     group : int
         The largest number of records of one user. The claim is about all of them at once.
-    container : "array" or "list"
-        An ndarray, or a list of Python numbers in which rows are tuples.
+    container : "array", "list" or "record"
+        An ndarray, a list of Python numbers in which rows are tuples, or the only record itself, as in local
+        privacy (``size=1``): a number, a text or one row as an ndarray.
     admits : tuple of str
         What the data may hold beside the domain: "nan", "infinite", "null", "outside" (out of bounds) and
         "empty" (no record). A check then tries it, and there is no proof.
@@ -271,17 +272,22 @@ class Records:
     width: int | None = None
     at_least: int = 1
     group: int = 1
-    container: Literal["array", "list"] = "array"
+    container: Literal["array", "list", "record"] = "array"
     admits: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _require_size(self.size, self.at_least, self.group)
         _require_admits(self.admits)
-        if self.container not in ("array", "list"):
+        if self.container not in ("array", "list", "record"):
             raise InvalidParameterError(
-                f"container must be 'array' or 'list', got {self.container!r}.", code="E-CONTAINER-UNKNOWN"
+                f"container must be 'array', 'list' or 'record', got {self.container!r}.",
+                code="E-CONTAINER-UNKNOWN",
             )
-        if self.columns[""].kind == "t" and self.container != "list":
+        if self.container == "record" and self.size != 1:
+            raise InvalidParameterError(
+                f"container='record' requires size=1, got {self.size!r}.", code="E-RECORD-SIZE"
+            )
+        if self.columns[""].kind == "t" and self.container == "array":
             raise InvalidParameterError(
                 "Texts must be in a list (container='list').", code="E-TEXTS-CONTAINER"
             )
@@ -300,6 +306,9 @@ class Records:
         """Return the input of the mechanism from its arrays by column."""
         if self.container == "array":
             return columns[""]
+        if self.container == "record":
+            only = columns[""][0]
+            return only.item() if isinstance(only, np.generic) else only
         return [tuple(row) if isinstance(row, list) else row for row in columns[""].tolist()]
 
     def pairs(
@@ -417,6 +426,8 @@ def _require_admits(admits: object) -> None:
 
 def _words(data: Records | Table) -> str:
     words = str(_described(data)["words"])
+    if data.container == "record":
+        words = f"{words.removesuffix(', 1 records')}, one record as the whole input"
     return f"{words}, and {', '.join(data.admits)} admitted" if data.admits else words
 
 
@@ -449,6 +460,12 @@ def _pairs(
     from dpaudit.core.pairs import RecordPairs
 
     by = one_of(Adjacency, adjacency, name="adjacency")
+    if data.container == "record" and by is Adjacency.ADD_REMOVE:
+        raise InvalidParameterError(
+            "an input that is one record (container='record') has no neighbour by add-remove. Claim "
+            "adjacency='replace-one'.",
+            code="E-RECORD-ADJACENCY",
+        )
     columns = data.columns
     values = _corner_records(columns)
     nulls: Any = tuple(column.null() for column in columns.values())
@@ -515,7 +532,13 @@ def declared(data: Records | Table) -> dict[str, Any]:
 
 
 def require_domain_only(data: Records | Table) -> None:
-    """Raise ``InvalidParameterError`` if the data admit values outside the domain. No proof covers them."""
+    """Raise ``InvalidParameterError`` for data that no proof covers: odd values, or one record."""
+    if data.container == "record":
+        raise InvalidParameterError(
+            "a proof requires an array, a list, a table or a frame of records, got container='record'. Use "
+            "check.",
+            code="E-RECORD-NO-PROOF",
+        )
     if data.admits:
         raise InvalidParameterError(
             f"a proof is about the domain, and data must have admits=(), got {data.admits!r}. Use check.",

@@ -107,3 +107,29 @@ def test_kinds_have_names() -> None:
         Records(Interval(0, 1), admits=("nans",))
     with raises(InvalidParameterError, code="E-ADMITS-UNKNOWN"):
         Table({"a": Interval(0, 1)}, admits="nan")  # type: ignore[arg-type]
+
+
+def test_a_whole_input_may_be_one_record() -> None:
+    """One row of 16 numbers: all of them may change, and no warning says that 16 records did."""
+    data = Records(Ball(1, 16, norm=math.inf), size=1, container="record")
+
+    def noisy(row: Any, rng: np.random.Generator) -> Any:
+        return row + rng.laplace(scale=2, size=16)
+
+    result = check(noisy, PureDP(epsilon=1), data=data)
+    assert result.verdict == "refuted"
+    assert not any("entries" in note for note in result.notes)
+    assert all(np.shape(pair.left) == (16,) for pair in data.pairs())
+    assert isinstance(next(iter(Records(Interval(0, 1), size=1, container="record").pairs())).left, float)
+    assert Records(Texts(), size=1, container="record").words == "texts, one record as the whole input"
+
+
+def test_one_record_has_no_smaller_neighbour_and_no_proof() -> None:
+    """The number of records is 1, neighbours replace it, and a proof is refused."""
+    data = Records(Interval(0, 1), size=1, container="record")
+    with raises(InvalidParameterError, code="E-RECORD-ADJACENCY"):
+        data.pairs("add-remove")
+    with raises(InvalidParameterError, code="E-RECORD-SIZE"):
+        Records(Interval(0, 1), size=2, container="record")
+    with raises(InvalidParameterError, code="E-RECORD-NO-PROOF"):
+        audit(lambda x, rng: x + rng.laplace(), PureDP(epsilon=1), data=data)
