@@ -89,6 +89,7 @@ def check(
     *,
     neighbours: PairsOfInputs | None = None,
     data: Records | Table | None = None,
+    unusual: bool = False,
     alpha: float = 0.05,
     seed: int = 0,
     max_samples: int = 100_000,
@@ -127,6 +128,10 @@ def check(
     data : Records or Table, optional
         A declaration of the data. The pairs are neighbours by the claim's adjacency, with extreme records
         first. A refuting pair is also shrunk.
+    unusual : bool, default False
+        With ``data``, also try about 30 pairs of unusual datasets: all records but one equal, edges of number
+        types, rows that change in opposite directions, labels of unequal length. More pairs require more
+        runs.
     alpha : float, default 0.05
         Significance level: the largest probability of refuting a correct mechanism, in [1e-12, 1).
     seed : int, default 0
@@ -186,12 +191,18 @@ def check(
         warn("check(listen=...) was renamed: use record_draws=...", DeprecationWarning, stacklevel=3)
         record_draws = listen
     _check_options(alpha=alpha, seed=seed, max_samples=max_samples, jobs=jobs, timeout=timeout)
-    _check_switches(batch=batch, stop_early=stop_early, record_draws=record_draws, seed_globals=seed_globals)
+    _check_switches(
+        unusual=unusual,
+        batch=batch,
+        stop_early=stop_early,
+        record_draws=record_draws,
+        seed_globals=seed_globals,
+    )
     _check_signature(mechanism, batch=batch)
     _check_claim(claim)
     family, at_delta = family_of(claim), None if delta is None else _delta_to_bound(delta)
     clock = Clock(seconds, goal=max_samples, alpha=alpha)
-    neighbours = pairs_of(claim, neighbours, data)
+    neighbours = pairs_of(claim, neighbours, data, unusual=unusual)
     pairs = read_neighbours(neighbours, seed=seed, claim=claim)
     blind = too_few(family.tested, candidates=len(pairs), alpha=alpha, runs=max_samples)
     if blind:
@@ -246,7 +257,7 @@ def check(
         notes += note_on_bits(search) + power_notes(search, estimate.details["power"])
         notes.append("a privacy claim cannot be verified by sampling, only by a certificate")
     if judgement.verdict is VerdictKind.REFUTED:
-        doubtful = adjacency_warnings(worst, claim.adjacency)
+        doubtful = adjacency_warnings(worst, claim.adjacency) if data is None else []
         warnings += doubtful
         notes += doubtful
         runs = 2 * search.candidates[found.leader].attack.pairs

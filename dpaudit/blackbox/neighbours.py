@@ -161,9 +161,15 @@ class _Corners(list[Neighbours]):
 
 
 def pairs_of(
-    claim: PrivacyClaim, neighbours: PairsOfInputs | None, data: Records | Table | None
+    claim: PrivacyClaim,
+    neighbours: PairsOfInputs | None,
+    data: Records | Table | None,
+    *,
+    unusual: bool = False,
 ) -> PairsOfInputs:
     """Return the given pairs, or the pairs of the declaration ``data`` for the adjacency of ``claim``.
+
+    With ``unusual``, pairs of unusual datasets are added.
 
     Raises
     ------
@@ -186,7 +192,7 @@ def pairs_of(
             f"unit={claim.unit.value!r} and group={data.group}.",
             code="E-UNIT-DIFFERS",
         )
-    return data.pairs(claim.adjacency)
+    return data.pairs(claim.adjacency, unusual=unusual)
 
 
 def read_neighbours(
@@ -232,7 +238,15 @@ def read_neighbours(
     )
     pairs = [as_pair(entry, index) for index, entry in enumerate(entries)]
     for index, (entry, pair) in enumerate(zip(entries, pairs, strict=True)):
-        if claim is not None and not isinstance(entry, Neighbours):
+        if isinstance(entry, Neighbours):
+            continue  # its name states what changes
+        if _holds_nan(pair.left) or _holds_nan(pair.right):
+            raise InvalidParameterError(
+                f"inputs must not hold NaN, but pair {index} does. Remove or impute it, or pass "
+                "dpaudit.suite.Neighbours(what_changes, data, neighbour).",
+                code="E-INPUT-NAN",
+            )
+        if claim is not None:
             require_adjacent(pair, claim, index=index)
     if drawn:
         pairs = _distinct(pairs)
@@ -242,10 +256,6 @@ def read_neighbours(
             code="E-NEIGHBOURS-EMPTY",
         )
     for index, pair in enumerate(pairs):
-        if _holds_nan(pair.left) or _holds_nan(pair.right):
-            raise InvalidParameterError(
-                f"inputs must not hold NaN, but pair {index} does. Remove or impute it.", code="E-INPUT-NAN"
-            )
         if _same(pair.left, pair.right):
             raise InvalidParameterError(
                 f"neighbours must differ, but pair {index} holds equal inputs.", code="E-PAIR-EQUAL"

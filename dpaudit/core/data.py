@@ -17,13 +17,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from dpaudit.core.claims.base import Adjacency, one_of
+from dpaudit.core.column import Column
 from dpaudit.core.errors import InvalidParameterError
-from dpaudit.core.exact import ExactLike, exact, nearest_float
+from dpaudit.core.exact import ExactLike, exact
+from dpaudit.core.unusual import NO_RECORD, OUTSIDE, Case, cases_inside, cases_outside, require_kinds
 from dpaudit.kernel.values.declaration import words_of
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
+    from dpaudit.core.neighbours import Neighbours
     from dpaudit.core.pairs import RecordPairs
 
 __all__ = [
@@ -40,156 +43,15 @@ __all__ = [
     "Texts",
 ]
 
-#: The replacement of a missing bound in drawn records.
-FAR = 1e6
 #: The largest numbers of extreme records, of corner pairs, and of drawn pairs. They are small because all
 #: pairs share the significance level of a check.
 EXTREMES, PAIRS, DRAWN = 6, 12, 4
 #: Drawn datasets of unlimited size have at most so many records more than the smallest number.
 MORE = 7
-#: Texts of corners and samples. Some grow or shrink when their case changes. They are cut to their length.
-WORDS = ("", "error", "a", "Error: 7 errors", "0", "B", "\u0130\u00df", "\u0390", "x" * 300)
-LETTERS = ("a", "b", "e", "r", "x", "A", "E", "0", " ", "\u00df", "\u0130", "\u0390")
 #: Every number of records.
 EVERY: Final = "every"
 
 Size = int | Literal["every"]
-
-
-@dataclass(frozen=True)
-class Column:
-    """One array of a declaration.
-
-    It has a type (bool, int or float), the bounds of every entry, the length of a row (``None`` if a record
-    is one number), and the norm and radius of the ball that contains every row. The norm ``one-hot`` means
-    that exactly one entry of a row is 1 and all others are 0. A text has the type t, and ``high`` is the
-    largest length.
-    """
-
-    kind: Literal["b", "i", "f", "t"]
-    low: Fraction | None
-    high: Fraction | None
-    width: int | None = None
-    ball: tuple[str, Fraction] | None = None
-
-    def to_json(self, name: str) -> dict[str, Any]:
-        """Return the column with exact numbers, as a certificate declares it."""
-        low, high = (None if end is None else str(end) for end in (self.low, self.high))
-        ball = None if self.ball is None else [self.ball[0], str(self.ball[1])]
-        return {"name": name, "kind": self.kind, "low": low, "high": high, "width": self.width, "ball": ball}
-
-    def sample(self, rng: np.random.Generator, size: int) -> Any:
-        """Return ``size`` random records, including corners."""
-        shape = (size,) if self.width is None else (size, self.width)
-        if self.kind == "t":
-            words = self.corners()
-            drawn = ["".join(rng.choice(LETTERS, size=rng.integers(0, 12))) for _ in range(size)]
-            chosen = [
-                words[k] if k < len(words) else None for k in rng.integers(0, 2 * len(words), size=size)
-            ]
-            return self.array([self._cut(b if a is None else a) for a, b in zip(chosen, drawn, strict=True)])
-        if self._one_hot:
-            return np.eye(self.width or 1, dtype=np.int64)[rng.integers(self.width or 1, size=size)]
-        low, high = self._floats(3.0)
-        if self.kind != "f":
-            found = rng.integers(int(low), int(high) + 1, size=shape)
-            corner = rng.choice([int(low), int(high)], size=shape)
-            found = np.where(rng.random(shape) < 0.4, corner, found)
-            return found.astype(bool if self.kind == "b" else np.int64)
-        values = rng.uniform(low, high, size=shape)
-        grid = rng.choice(
-            [low, high, (low + high) / 2, min(max(0.0, low), high), min(max(1.0, low), high)], size=shape
-        )
-        values = np.where(rng.random(shape) < 0.5, grid, values)
-        if self.low is None or self.high is None:  # sometimes a large number
-            values = np.where(rng.random(shape) < 0.1, values * 100, values)
-            values = np.clip(
-                values, -np.inf if self.low is None else low, np.inf if self.high is None else high
-            )
-        if self.ball is not None:
-            radius = nearest_float(self.ball[1]) * (1 - 1e-12)
-            norms = np.linalg.norm(values, ord=int(self.ball[0]), axis=1, keepdims=True)
-            values = values * np.minimum(1.0, radius / np.maximum(norms, 1e-9))
-        return values
-
-    def null(self) -> Any:
-        """Return the null record of zero-out."""
-        zero = {"b": False, "i": 0, "f": 0.0, "t": ""}[self.kind]
-        return zero if self.width is None else (zero,) * self.width
-
-    def strategy(self) -> SearchStrategy[Any]:
-        """Return a Hypothesis strategy for one record, which is a number or a tuple of numbers."""
-        from hypothesis import strategies as st  # slow to import, and not needed by proofs
-
-        if self.kind == "t":
-            return st.text(max_size=None if self.high is None else int(self.high))
-        if self._one_hot:
-            return st.sampled_from(self._units())
-        low, high = self._floats(FAR)
-        number: SearchStrategy[Any] = st.booleans() if self.kind == "b" else st.floats(low, high)
-        if self.kind == "i":
-            number = st.integers(int(low), int(high))
-        if self.width is None:
-            return number
-        return st.tuples(*[number] * self.width).map(self._inside)
-
-    def corners(self) -> list[Any]:
-        """Return the extreme values of one record, the most different ones first."""
-        if self.kind == "t":
-            return list(dict.fromkeys(map(self._cut, WORDS)))
-        if self._one_hot:
-            return self._units()
-        low, high = self._floats(100.0)
-        kind = {"b": bool, "i": int, "f": float}[self.kind]
-        numbers = [kind(x) for x in dict.fromkeys([low, high, min(max((low + high) / 2, low), high)])]
-        if self.width is None:
-            return numbers
-        if self.ball is not None:
-            share = high / (self.width if self.ball[0] == "1" else self.width**0.5)
-            first, even = (high, *[0.0] * (self.width - 1)), (share,) * self.width
-            signed = [tuple(sign * x + 0.0 for x in row) for row in (first, even) for sign in (1, -1)]
-            return [self._inside(row) for row in dict.fromkeys([*signed, (0.0,) * self.width])]
-        a, b = kind(low), kind(high)
-        mixed = [tuple((a, b)[k % 2] for k in range(self.width)), (b, *[a] * (self.width - 1))]
-        return list(dict.fromkeys([*((x,) * self.width for x in numbers), *mixed]))
-
-    def array(self, records: list[Any]) -> Any:
-        """Return an array of records from ``corners`` or ``strategy``."""
-        shape = (len(records),) if self.width is None else (len(records), self.width)
-        dtype: Any = {"b": bool, "i": np.int64, "f": float, "t": object}[self.kind]
-        return np.array(records, dtype=dtype).reshape(shape)
-
-    def _cut(self, text: str) -> str:
-        """Return the beginning of a text that has at most the largest length."""
-        return str(text) if self.high is None else str(text)[: int(self.high)]
-
-    @property
-    def _one_hot(self) -> bool:
-        return self.ball is not None and self.ball[0] == "one-hot"
-
-    def _units(self) -> list[Any]:
-        """Return all one-hot rows."""
-        width = self.width or 1
-        return [tuple(int(j == k) for j in range(width)) for k in range(width)]
-
-    def _floats(self, far: float) -> tuple[float, float]:
-        """Return the bounds as floats inside the domain, with ``far`` for a missing bound."""
-        low = -far if self.low is None else nearest_float(self.low)
-        high = far if self.high is None else nearest_float(self.high)
-        if self.low is not None and exact(low) < self.low:
-            low = math.nextafter(low, math.inf)
-        if self.high is not None and exact(high) > self.high:
-            high = math.nextafter(high, -math.inf)
-        return (low, high) if low <= high else (low, low)  # a single value that is not a float
-
-    def _inside(self, row: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the row, scaled down if it is outside the ball."""
-        if self.ball is None:
-            return row
-        norm, radius = float(np.linalg.norm(row, ord=int(self.ball[0]))), nearest_float(self.ball[1])
-        most = radius * (1 - 1e-12)
-        # The norm of a row along an axis is exact.
-        return row if norm <= most or np.count_nonzero(row) <= 1 else tuple(x * (most / norm) for x in row)
 
 
 def _ends(low: ExactLike, high: ExactLike) -> tuple[Fraction, Fraction]:
@@ -387,8 +249,12 @@ class Records:
         The smallest number of records, for ``size=EVERY``.
     group : int
         The largest number of records of one user. The claim is about all of them at once.
-    container : "array" or "list"
-        An ndarray, or a list of Python numbers in which rows are tuples.
+    container : "array", "list" or "record"
+        An ndarray, a list of Python numbers in which rows are tuples, or the only record itself, as in local
+        privacy (``size=1``): a number, a text or one row as an ndarray.
+    admits : tuple of str
+        What the data may hold beside the domain: "nan", "infinite", "null", "outside" (out of bounds) and
+        "empty" (no record). A check then tries it, and there is no proof.
 
     Raises
     ------
@@ -406,15 +272,22 @@ class Records:
     width: int | None = None
     at_least: int = 1
     group: int = 1
-    container: Literal["array", "list"] = "array"
+    container: Literal["array", "list", "record"] = "array"
+    admits: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _require_size(self.size, self.at_least, self.group)
-        if self.container not in ("array", "list"):
+        _require_admits(self.admits)
+        if self.container not in ("array", "list", "record"):
             raise InvalidParameterError(
-                f"container must be 'array' or 'list', got {self.container!r}.", code="E-CONTAINER-UNKNOWN"
+                f"container must be 'array', 'list' or 'record', got {self.container!r}.",
+                code="E-CONTAINER-UNKNOWN",
             )
-        if self.columns[""].kind == "t" and self.container != "list":
+        if self.container == "record" and self.size != 1:
+            raise InvalidParameterError(
+                f"container='record' requires size=1, got {self.size!r}.", code="E-RECORD-SIZE"
+            )
+        if self.columns[""].kind == "t" and self.container == "array":
             raise InvalidParameterError(
                 "Texts must be in a list (container='list').", code="E-TEXTS-CONTAINER"
             )
@@ -427,20 +300,30 @@ class Records:
     @property
     def words(self) -> str:
         """Return a description of one record and of the number of records."""
-        return str(declared(self)["words"])
+        return _words(self)
 
     def build(self, columns: Mapping[str, Any]) -> Any:
         """Return the input of the mechanism from its arrays by column."""
         if self.container == "array":
             return columns[""]
+        if self.container == "record":
+            only = columns[""][0]
+            return only.item() if isinstance(only, np.generic) else only
         return [tuple(row) if isinstance(row, list) else row for row in columns[""].tolist()]
 
-    def pairs(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> RecordPairs:
+    def pairs(
+        self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE, *, unusual: bool = False
+    ) -> RecordPairs:
         """Return pairs of neighbouring inputs.
 
-        ``list(...)`` of them has corners and drawn pairs. ``.strategy()`` is a Hypothesis strategy.
+        ``list(...)`` of them has corners and drawn pairs, pairs with what the data admit, and with
+        ``unusual`` pairs of unusual datasets. ``.strategy()`` is a Hypothesis strategy.
         """
-        return _pairs(self, adjacency)
+        return _pairs(self, adjacency, unusual=unusual)
+
+    def outside(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> dict[str, list[Neighbours]]:
+        """Return pairs with a record that is not in the declared data, by kind ("nan", "outside", ...)."""
+        return _outside(self, adjacency)
 
     def strategy(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> SearchStrategy[tuple[Any, Any]]:
         """Return a Hypothesis strategy for pairs of neighbouring inputs, which may be equal."""
@@ -455,7 +338,7 @@ class Table:
     ----------
     domains : dict of str to a domain
         The columns. ``(domain, width)`` declares rows.
-    size, at_least, group
+    size, at_least, group, admits
         As for ``Records``.
     container : "table" or "frame"
         A dict of arrays, or a pandas DataFrame with the default index, whose columns are numbers.
@@ -471,9 +354,11 @@ class Table:
     at_least: int = 1
     group: int = 1
     container: Literal["table", "frame"] = "table"
+    admits: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _require_size(self.size, self.at_least, self.group)
+        _require_admits(self.admits)
         if not self.domains or not all(isinstance(name, str) and name for name in self.domains):
             raise InvalidParameterError(
                 f"a table must have columns with names, got {self.domains!r}.", code="E-TABLE-COLUMNS"
@@ -502,7 +387,7 @@ class Table:
     @property
     def words(self) -> str:
         """Return a description of one record and of the number of records."""
-        return str(declared(self)["words"])
+        return _words(self)
 
     def build(self, columns: Mapping[str, Any]) -> Any:
         """Return the input of the mechanism from its arrays by column."""
@@ -512,43 +397,95 @@ class Table:
             return pd.DataFrame(dict(columns))
         return dict(columns)
 
-    def pairs(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> RecordPairs:
+    def pairs(
+        self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE, *, unusual: bool = False
+    ) -> RecordPairs:
         """Return pairs of neighbouring inputs.
 
-        ``list(...)`` of them has corners and drawn pairs. ``.strategy()`` is a Hypothesis strategy.
+        ``list(...)`` of them has corners and drawn pairs, pairs with what the data admit, and with
+        ``unusual`` pairs of unusual datasets. ``.strategy()`` is a Hypothesis strategy.
         """
-        return _pairs(self, adjacency)
+        return _pairs(self, adjacency, unusual=unusual)
+
+    def outside(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> dict[str, list[Neighbours]]:
+        """Return pairs with a record that is not in the declared data, by kind ("nan", "outside", ...)."""
+        return _outside(self, adjacency)
 
     def strategy(self, adjacency: Adjacency | str = Adjacency.REPLACE_ONE) -> SearchStrategy[tuple[Any, Any]]:
         """Return a Hypothesis strategy for pairs of neighbouring inputs, which may be equal."""
         return self.pairs(adjacency).strategy().map(lambda pair: (pair.left, pair.right))
 
 
-def _pairs(data: Records | Table, adjacency: Adjacency | str) -> RecordPairs:
+def _require_admits(admits: object) -> None:
+    if not require_kinds(admits):
+        raise InvalidParameterError(
+            f"admits must be a tuple of {', '.join(map(repr, OUTSIDE))}, got {admits!r}.",
+            code="E-ADMITS-UNKNOWN",
+        )
+
+
+def _words(data: Records | Table) -> str:
+    words = str(_described(data)["words"])
+    if data.container == "record":
+        words = f"{words.removesuffix(', 1 records')}, one record as the whole input"
+    return f"{words}, and {', '.join(data.admits)} admitted" if data.admits else words
+
+
+def _corner_records(columns: Mapping[str, Column]) -> list[Any]:
+    """Return extreme records, as tuples with an entry of each column."""
+    each = [column.corners() for column in columns.values()]
+    alike = zip(*([found[k % len(found)] for k in range(max(map(len, each)))] for found in each), strict=True)
+    return list(islice(dict.fromkeys(chain(alike, islice(product(*each), 24))), EXTREMES))
+
+
+def _outside(data: Records | Table, adjacency: Adjacency | str) -> dict[str, list[Neighbours]]:
+    found = {}
+    for kind in (kind for kind in OUTSIDE if kind not in data.admits):
+        pairs = _pairs(data, adjacency, kinds=(kind,)).unusual()
+        if pairs:
+            found[kind] = pairs
+    return found
+
+
+def _pairs(
+    data: Records | Table,
+    adjacency: Adjacency | str,
+    *,
+    unusual: bool = False,
+    kinds: tuple[str, ...] | None = None,
+) -> RecordPairs:
     """Return pairs of neighbours. A record is the entry of the only column, or a tuple of all entries."""
     from hypothesis import strategies as st  # slow to import, and not needed by proofs
 
     from dpaudit.core.pairs import RecordPairs
 
     by = one_of(Adjacency, adjacency, name="adjacency")
+    if data.container == "record" and by is Adjacency.ADD_REMOVE:
+        raise InvalidParameterError(
+            "an input that is one record (container='record') has no neighbour by add-remove. Claim "
+            "adjacency='replace-one'.",
+            code="E-RECORD-ADJACENCY",
+        )
     columns = data.columns
-    each = [column.corners() for column in columns.values()]
-    alike = zip(*([found[k % len(found)] for k in range(max(map(len, each)))] for found in each), strict=True)
-    values: list[Any] = list(islice(dict.fromkeys(chain(alike, islice(product(*each), 24))), EXTREMES))
+    values = _corner_records(columns)
     nulls: Any = tuple(column.null() for column in columns.values())
     record: Any = st.tuples(*(column.strategy() for column in columns.values()))
     one = isinstance(data, Records)
+    if data.size == EVERY:  # under add-remove the smaller of two neighbours may have the smallest size
+        least = data.at_least + (data.group if by is Adjacency.ADD_REMOVE else 0)
+    sizes = (least, least + MORE) if data.size == EVERY else (int(data.size),) * 2
+    more = _cases(data, values, sizes, kinds=data.admits if kinds is None else kinds, inside=unusual)
+    if by is not Adjacency.ADD_REMOVE:
+        more = [case for case in more if case.words != NO_RECORD]
     if one:
         values, nulls, record = [value for (value,) in values], nulls[0], data.columns[""].strategy()
+        more = [case.unwrapped() for case in more]
 
     def make(records: list[Any]) -> Any:
         by_column = [records] if one else [[row[k] for row in records] for k in range(len(columns))]
         parts = zip(columns.items(), by_column, strict=True)
         return data.build({name: column.array(entries) for (name, column), entries in parts})
 
-    if data.size == EVERY:  # under add-remove the smaller of two neighbours may have the smallest size
-        least = data.at_least + (data.group if by is Adjacency.ADD_REMOVE else 0)
-    sizes = (least, least + MORE) if data.size == EVERY else (int(data.size),) * 2
     return RecordPairs(
         record=record,
         values=values,
@@ -559,7 +496,18 @@ def _pairs(data: Records | Table, adjacency: Adjacency | str) -> RecordPairs:
         group=data.group,
         most=PAIRS,
         drawn=DRAWN,
+        more=more,
     )
+
+
+def _cases(
+    data: Records | Table, values: list[Any], sizes: tuple[int, int], *, kinds: tuple[str, ...], inside: bool
+) -> list[Case]:
+    """Return unusual datasets: inside the domain if asked for, and of these ``kinds`` outside of it."""
+    columns, (least, most) = list(data.columns.values()), sizes
+    odd_and_even = sorted({min(least + 1, most), max(least, most - 1), most})
+    found = list(cases_inside(columns, values, odd_and_even)) if inside else []
+    return found + list(cases_outside(columns, values, min(least + 2, most), kinds))
 
 
 def _column(domain: Any, width: int | None) -> Column:
@@ -575,7 +523,31 @@ def _column(domain: Any, width: int | None) -> Column:
 
 
 def declared(data: Records | Table) -> dict[str, Any]:
-    """Return the declaration as a certificate holds it, with the description that the kernel derives."""
+    """Return the declaration as a certificate holds it, with the description that the kernel derives.
+
+    Raise ``InvalidParameterError`` if the data admit values outside the domain.
+    """
+    require_domain_only(data)
+    return _described(data)
+
+
+def require_domain_only(data: Records | Table) -> None:
+    """Raise ``InvalidParameterError`` for data that no proof covers: odd values, or one record."""
+    if data.container == "record":
+        raise InvalidParameterError(
+            "a proof requires an array, a list, a table or a frame of records, got container='record'. Use "
+            "check.",
+            code="E-RECORD-NO-PROOF",
+        )
+    if data.admits:
+        raise InvalidParameterError(
+            f"a proof is about the domain, and data must have admits=(), got {data.admits!r}. Use check.",
+            code="E-ADMITS-NO-PROOF",
+        )
+
+
+def _described(data: Records | Table) -> dict[str, Any]:
+    """Return the declaration of the domain, with its description."""
     found = {
         "size": None if data.size == EVERY else data.size,
         "at_least": data.at_least,
@@ -610,4 +582,4 @@ def sample_pair(
     return left, right
 
 
-__all__ += ["declared", "sample_pair"]
+__all__ += ["declared", "require_domain_only", "sample_pair"]

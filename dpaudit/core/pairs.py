@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -20,6 +20,7 @@ from hypothesis.strategies import SearchStrategy
 
 from dpaudit.core.claims.base import Adjacency
 from dpaudit.core.neighbours import Neighbours
+from dpaudit.core.unusual import Case
 
 __all__ = ["RecordPairs", "drawn_from", "shown"]
 
@@ -58,6 +59,8 @@ class RecordPairs:
         The largest number of corner pairs.
     drawn : int
         The largest number of additional pairs that Hypothesis draws.
+    more : sequence of Case
+        Unusual datasets in which one record changes, for additional pairs.
     """
 
     record: SearchStrategy[Any]
@@ -70,6 +73,7 @@ class RecordPairs:
     middle: bool = True
     most: int = 24
     drawn: int = 10
+    more: Sequence[Case] = ()
 
     def corners(self) -> list[Neighbours]:
         """Return pairs of extreme records, all equal or alternating, with the first, middle or last changed.
@@ -87,8 +91,19 @@ class RecordPairs:
         return self._lists().map(lambda lists: self._pair(*lists))
 
     def pairs(self, *, seed: int = 0) -> list[Neighbours]:
-        """Return corners and then pairs drawn with ``seed``, without equal inputs and repeated pairs."""
-        return self._made([*self._corner_lists(), *drawn_from(self._lists(), seed, self.drawn)])
+        """Return corners, pairs drawn with ``seed`` and unusual pairs, without equal or repeated inputs."""
+        drawn = drawn_from(self._lists(), seed, self.drawn) if self.drawn else []
+        return [*self._made([*self._corner_lists(), *drawn]), *self.unusual()]
+
+    def unusual(self) -> list[Neighbours]:
+        """Return the pairs of unusual datasets. Their names begin with what is special."""
+        found: dict[str, Neighbours] = {}
+        for case in self.more:
+            left, right = self._changed(case)
+            if left != right:
+                pair = self._pair(left, right)
+                found.setdefault(repr((left, right)), replace(pair, name=f"{case.words}: {pair.name}"))
+        return list(found.values())
 
     def __iter__(self) -> Iterator[Neighbours]:
         return iter(self.pairs())
@@ -162,6 +177,10 @@ class RecordPairs:
         if self.adjacency is Adjacency.ADD_REMOVE:
             return left, [record for k, record in enumerate(left) if k not in changed]
         return left, [changed.get(k, record) for k, record in enumerate(left)]
+
+    def _changed(self, case: Case) -> Lists:
+        new = self.null if self.adjacency is Adjacency.ZERO_OUT else case.new
+        return self._neighbours(case.records, {case.place: new})
 
     def _made(self, lists: Iterable[Lists]) -> list[Neighbours]:
         """Return the pairs of these lists, without pairs of equal lists and without repetitions or swaps."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.core.data import EVERY, Records, Table
+from dpaudit.core.data import EVERY, Records, Table, require_domain_only
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, exact, positive
 from dpaudit.prover.forms import Row, symbol
@@ -205,6 +205,7 @@ def symbols_of(data: Records | Table) -> Symbols:
     Raise ``InvalidParameterError`` unless the data are a list of numbers or of rows of numbers, with one
     record per user.
     """
+    require_domain_only(data)
     column = data.columns.get("")
     if column is None or data.container != "list" or column.kind == "b" or column.ball or data.group > 1:
         raise InvalidParameterError(

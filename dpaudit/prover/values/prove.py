@@ -18,7 +18,7 @@ import numpy as np
 
 from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.core.claims.base import Adjacency, Adversary, Unit
-from dpaudit.core.data import EVERY, Records, Table, declared, sample_pair
+from dpaudit.core.data import EVERY, Records, Table, declared, require_domain_only, sample_pair
 from dpaudit.core.errors import BrokenHarnessError, CodedError, InvalidParameterError
 from dpaudit.core.exact import exact, in_figures
 from dpaudit.core.kept import once
@@ -263,6 +263,7 @@ def _require(claim: Any, data: Any) -> None:
         raise InvalidParameterError(
             f"data must be Records or Table, got {type(data).__name__}.", code="E-DATA-TYPE"
         )
+    require_domain_only(data)
     texts = isinstance(data, Records) and data.columns[""].kind == "t"
     if data.container == "list" and not texts and (data.size == EVERY or data.columns[""].width is not None):
         raise InvalidParameterError(
