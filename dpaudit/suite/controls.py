@@ -23,8 +23,9 @@ from dpaudit.core.claims import Claim, Controls, Ordering
 from dpaudit.core.errors import InvalidParameterError, MechanismError
 from dpaudit.core.evidence import Evidence, Witness
 from dpaudit.core.exact import decode_value
-from dpaudit.core.suite import Cell, Group, Outcome, Row, Run
-from dpaudit.suite.crashes import built, cells_or_crash
+from dpaudit.core.suite import Cell, Group, Outcome, Run
+from dpaudit.suite.crashes import cells_or_crash
+from dpaudit.suite.declared import Declared
 from dpaudit.suite.mutants import BrokenMutantError, Mutation
 from dpaudit.suite.words import words_of
 from dpaudit.suite.worst import Step, worst_of
@@ -76,7 +77,8 @@ def controls(
 
     def decorate(function: Table) -> Table:
         words = words_of(function, fixed, id=id)
-        table = built(rows, id, source, lambda: dict(function(**fixed)), title=words.title, role="control")
+        declared = Declared(rows, id, source, role="control")
+        table = declared.built(lambda: dict(function(**fixed)), title=words.title)
         if table is None:
             return function
         if not table:
@@ -95,21 +97,9 @@ def controls(
 
             return "".join(each_input(digests, lambda digest: digest(seed)))
 
-        evaluate.__doc__ = words.about
-        rows.add(
-            Row(
-                id=id,
-                title=words.title,
-                kind=kind,
-                claim=Controls(
-                    text=words.title, cells=tuple((name, item.expect) for name, item in table.items())
-                ),
-                evaluate=evaluate,
-                source=source,
-                role="control",
-                fingerprint=fingerprint if digests else None,
-            )
-        )
+        cells = tuple((name, item.expect) for name, item in table.items())
+        claim = Controls(text=words.title, cells=cells)
+        declared.add(evaluate, words, claim, kind=kind, fingerprint=fingerprint if digests else None)
         return function
 
     return decorate

@@ -1,8 +1,7 @@
 """Turn errors of a row's function into crashed cells, one for each point that raised.
 
 The other points keep their results. The row crashes too, because it claims all its points and one of them is
-unknown. A function that raises when the suite is imported leaves a row that can only crash (``built``). Other
-rows run.
+unknown.
 """
 
 from __future__ import annotations
@@ -10,16 +9,13 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
-from dpaudit.core.claims import Claim, Unbuilt
+from dpaudit.core.claims import Claim
 from dpaudit.core.errors import DpauditError, InvalidParameterError
-from dpaudit.core.suite import Cell, Group, Outcome, Role, Row, Run
+from dpaudit.core.suite import Cell
 from dpaudit.suite.grid import Point, in_words
 
-__all__ = ["Raised", "built", "cells_or_crash", "crashed_cell", "crashed_points"]
-
-Built = TypeVar("Built")
+__all__ = ["Raised", "cells_or_crash", "crashed_cell", "crashed_points"]
 
 #: Lines of a traceback that a cell keeps, and crashed points that are named one by one in a row without
 #: cells.
@@ -32,46 +28,6 @@ class Raised:
 
     point: Point
     error: Exception
-
-
-def built(
-    rows: Group,
-    id: str,
-    source: str,
-    make: Callable[[], Built],
-    *,
-    title: str,
-    role: Role,
-    expect: str = "verified",
-    repairs: str | Sequence[str] = (),
-) -> Built | None:
-    """Return the result of ``make``, which calls a row's function while the suite is imported.
-
-    If it raises, add the row ``id`` without a claim, whose evaluation raises that error, and return ``None``.
-    """
-    try:
-        return make()
-    except Exception as raised:  # a suite may raise anything, and other rows must not be lost
-        error, trace = raised, raised.__traceback__
-
-    def evaluate(run: Run) -> Outcome:
-        raise error.with_traceback(trace)
-
-    evaluate.__doc__ = title
-    rows.add(
-        Row(
-            id=id,
-            title=title,
-            kind="structure",  # "privacy" requires a privacy claim, and there is none
-            claim=Unbuilt(text="no claim: the row's function raised when the suite was imported"),
-            evaluate=evaluate,
-            expect=expect,
-            source=source,
-            role=role,
-            repairs=repairs,
-        )
-    )
-    return None
 
 
 def crashed_cell(name: str, claim: Claim, error: Exception, *, expect: str = "verified") -> Cell:

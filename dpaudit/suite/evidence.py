@@ -46,11 +46,11 @@ from dpaudit.core.claims.statements import Statement
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.evidence import Estimate, Evidence
 from dpaudit.core.exact import ExactLike, exact, exact_str, rounded_down, rounded_up
-from dpaudit.core.suite import Group, Outcome, Role, Row, Run
-from dpaudit.suite.crashes import built, crashed_cell
+from dpaudit.core.suite import Group, Outcome, Role, Run
+from dpaudit.suite.crashes import crashed_cell
+from dpaudit.suite.declared import Declared
 from dpaudit.suite.grid import Grid, Point, in_words
-from dpaudit.suite.signature import named_point, require_parameters
-from dpaudit.suite.words import words_of
+from dpaudit.suite.signature import named_point
 
 __all__ = ["Measured", "evidence", "kind_of"]
 
@@ -198,19 +198,13 @@ def evidence(
     """
 
     def decorate(function: Function) -> Function:
-        words = words_of(function, {"case": case, **fixed}, id=id)
-        require_parameters(function, over, fixed, id=id, run=True)
+        asked = expect if isinstance(expect, str) else "verified"
+        declared = Declared(rows, id, source, role, asked, repairs)
+        words = declared.words(function, over, fixed, run=True, case=case)
         first: Point = {} if over is None else _first(over, id)
         stated_at = claim or _titled(words.title, quantity, at_most, constants, id)
-        stated = built(
-            rows,
-            id,
-            source,
-            lambda: (_at(stated_at, first), _expected(over, expect, first)),
-            title=words.title,
-            role=role,
-            expect=expect if isinstance(expect, str) else "verified",
-            repairs=repairs,
+        stated = declared.built(
+            lambda: (_at(stated_at, first), _expected(over, expect, first)), title=words.title
         )
         if stated is None:
             return function
@@ -238,22 +232,9 @@ def evidence(
                 [], words.notes, cells=cells, plots=[plot for part in parts for plot in part.plots]
             )
 
-        evaluate.__doc__ = words.about
-        rows.add(
-            Row(
-                id=id,
-                title=words.title,
-                kind=kind or kind_of(shown),
-                claim=shown,
-                evaluate=evaluate,
-                expect=wanted,
-                view=view or (str(shown.view) if isinstance(shown, PrivacyClaim) else ""),
-                source=source,
-                role=role,
-                fingerprint=fingerprint,
-                repairs=repairs,
-            )
-        )
+        seen = view or (str(shown.view) if isinstance(shown, PrivacyClaim) else "")
+        own = kind or kind_of(shown)
+        declared.add(evaluate, words, shown, kind=own, view=seen, expect=wanted, fingerprint=fingerprint)
         return function
 
     return decorate

@@ -21,13 +21,13 @@ from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.evidence import Estimate
 from dpaudit.core.exact import ExactLike, exact, exact_str
 from dpaudit.core.plots import table
-from dpaudit.core.suite import Group, Outcome, Role, Row, Run
+from dpaudit.core.suite import Group, Outcome, Role, Run
 from dpaudit.suite.crashes import Raised, crashed_points
+from dpaudit.suite.declared import Declared
 from dpaudit.suite.expression import Expression, Leaf, same_leaf
 from dpaudit.suite.grid import Grid, Point, in_words, listed, symbol
 from dpaudit.suite.regret.intervals import Interval
-from dpaudit.suite.signature import named_point, require_parameters
-from dpaudit.suite.words import words_of
+from dpaudit.suite.signature import named_point
 
 __all__ = ["CLAIMS", "evaluated", "expected"]
 
@@ -165,8 +165,8 @@ def expected(
     grid = over or listed("", ())
 
     def decorate(function: Function) -> Function:
-        words = words_of(function, fixed, id=id)
-        require_parameters(function, over, fixed, id=id)
+        declared = Declared(rows, id, source, role, expect, repairs)
+        words = declared.words(function, over, fixed)
 
         def evaluate(run: Run) -> Outcome:
             cells, known, raised = _points_evaluated(run, function, list(grid.at(run)), fixed)
@@ -181,7 +181,6 @@ def expected(
             picture = _table(words.title, cells, known, quantity)
             return Outcome([estimate], words.notes, plots=[picture], cells=crashed)
 
-        evaluate.__doc__ = words.about
         where = f"; at every point of the grid {grid.scope}" if grid.scope else ""
         statement: Claim = CLAIMS[claim](
             text=f"{words.title}{where}",
@@ -189,19 +188,8 @@ def expected(
             claimed=number,
             constants=tuple((name, exact_str(exact(value))) for name, value in constants),
         )
-        rows.add(
-            Row(
-                id=id,
-                title=words.title,
-                kind=kind or ("lower-bound" if at_most is None else "regret"),
-                claim=statement,
-                evaluate=evaluate,
-                expect=expect,
-                source=source,
-                role=role,
-                repairs=repairs,
-            )
-        )
+        own = "lower-bound" if at_most is None else "regret"
+        declared.add(evaluate, words, statement, kind=kind or own)
         return function
 
     return decorate

@@ -25,15 +25,16 @@ from dpaudit.certify.ranges import Range
 from dpaudit.core.claims import Ordering
 from dpaudit.core.evidence import Estimate
 from dpaudit.core.plots import table
-from dpaudit.core.suite import Cell, Group, Outcome, Role, Row, Run
-from dpaudit.suite.crashes import built, crashed_points
+from dpaudit.core.suite import Cell, Group, Outcome, Role, Run
+from dpaudit.suite.crashes import crashed_points
+from dpaudit.suite.declared import Declared
 from dpaudit.suite.grid import Grid, Point, in_words, listed
 from dpaudit.suite.proved_inequality import Attempt, attempt, in_scope
 from dpaudit.suite.signature import require_parameters, require_range
 from dpaudit.suite.words import Words, words_of
 from dpaudit.suite.worst import Both, Looked, Measure, Step, Worst, look
 
-__all__ = ["add_steps", "inequality", "step", "steps"]
+__all__ = ["inequality", "step", "steps"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -100,8 +101,8 @@ def inequality(
     """
 
     def decorate(function: Function) -> Function:
-        words = words_of(function, {"case": case, **fixed}, id=id)
-        require_parameters(function, over, fixed, id=id)
+        declared = Declared(rows, id, source, role, expect, repairs)
+        words = declared.words(function, over, fixed, case=case)
         require_range(function, prove, fixed, id=id)
         only = Step(
             name="inequality",
@@ -110,18 +111,7 @@ def inequality(
             over=over or listed("", ()),
             prove=prove,
         )
-        add_steps(
-            rows,
-            id,
-            source,
-            [only],
-            words=words,
-            kind=kind,
-            role=role,
-            expect=expect,
-            measure=measure,
-            repairs=repairs,
-        )
+        _add(declared, [only], words, kind=kind, measure=measure)
         return function
 
     return decorate
@@ -150,49 +140,24 @@ def steps(
 
     def decorate(function: Function) -> Function:
         words = words_of(function, {"case": case, **fixed}, id=id)
-        parts: list[Step] | None = built(
-            rows,
-            id,
-            source,
-            lambda: list(function(**fixed)),
-            title=words.title,
-            role=role,
-            expect=expect,
-            repairs=repairs,
-        )
+        declared = Declared(rows, id, source, role, expect, repairs)
+        parts: list[Step] | None = declared.built(lambda: list(function(**fixed)), title=words.title)
         if parts is None:
             return function
-        add_steps(
-            rows,
-            id,
-            source,
-            parts,
-            words=words,
-            kind=kind,
-            role=role,
-            expect=expect,
-            measure=measure,
-            cells=cells,
-            repairs=repairs,
-        )
+        _add(declared, parts, words, kind=kind, measure=measure, cells=cells)
         return function
 
     return decorate
 
 
-def add_steps(
-    rows: Group,
-    id: str,
-    source: str,
+def _add(
+    declared: Declared,
     parts: Sequence[Step],
-    *,
     words: Words,
+    *,
     kind: str,
-    role: Role,
-    expect: str,
     measure: Measure,
     cells: bool = False,
-    repairs: str | Sequence[str] = (),
 ) -> None:
     """Add one row for several inequalities. The worst of them counts, or each is a cell."""
     scope = " | ".join(_scopes(parts))
@@ -207,20 +172,7 @@ def add_steps(
             return Outcome([], words.notes, cells=each, samples=sum(cell.samples for cell in each))
         return _whole(parts, looked, tried, measure, scope=scope, words=words)
 
-    evaluate.__doc__ = words.about
-    rows.add(
-        Row(
-            id=id,
-            title=words.title,
-            kind=kind or rows.kind,
-            claim=_claim(parts, measure, scope),
-            evaluate=evaluate,
-            expect=expect,
-            source=source,
-            role=role,
-            repairs=repairs,
-        )
-    )
+    declared.add(evaluate, words, _claim(parts, measure, scope), kind=kind or declared.rows.kind)
 
 
 def _claim(parts: Sequence[Step], measure: Measure, scope: str) -> Ordering:

@@ -28,11 +28,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_args
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.kept import profile_of_run, verdict_follows
 from dpaudit.core.plots import Plot
-from dpaudit.core.suite import Cell, Group, Outcome, Profile, Role, Row, Run
-from dpaudit.suite.crashes import built, crashed_cell
+from dpaudit.core.suite import Cell, Group, Outcome, Profile, Role, Run
+from dpaudit.suite.crashes import crashed_cell
+from dpaudit.suite.declared import Declared
 from dpaudit.suite.grid import Grid, Point, in_words, listed
-from dpaudit.suite.signature import require_parameters
-from dpaudit.suite.words import words_of
 
 if TYPE_CHECKING:  # a suite without programs must not load the replays
     from dpaudit.core.claims import PrivacyClaim
@@ -105,19 +104,13 @@ def privacy(
     """
 
     def decorate(function: Function) -> Function:
-        words = words_of(function, fixed, id=id)
-        require_parameters(function, over, fixed, id=id)
+        declared = Declared(rows, id, source, role, expect, repairs)
+        words = declared.words(function, over, fixed)
         because = words.about if words.about != words.title else ""
         prove_at = _Shapes(prove, fixed)
-        settings = built(
-            rows,
-            id,
-            source,
+        settings = declared.built(
             lambda: _Settings(function, over or listed("", ()), name, fixed, because, id, prove_at),
             title=words.title,
-            role=role,
-            expect=expect,
-            repairs=repairs,
         )
         if settings is None:
             return function
@@ -142,21 +135,14 @@ def privacy(
             table = _table(outcomes, chosen, expect)
             return replace(table, notes=words.notes, plots=[*table.plots, *drawn])
 
-        evaluate.__doc__ = f"{words.about}\n\n{ABOUT}" if words.about != words.title else ABOUT
-        rows.add(
-            Row(
-                id=id,
-                title=words.title,
-                kind="privacy",
-                claim=first.claim,
-                evaluate=evaluate,
-                expect=expect,
-                view=str(first.claim.view),
-                source=source,
-                role=role,
-                repairs=repairs,
-                fingerprint=lambda seed: _digest(settings, prove_at, seed),
-            )
+        declared.add(
+            evaluate,
+            words,
+            first.claim,
+            kind="privacy",
+            about=f"{words.about}\n\n{ABOUT}" if words.about != words.title else ABOUT,
+            view=str(first.claim.view),
+            fingerprint=lambda seed: _digest(settings, prove_at, seed),
         )
         return function
 
