@@ -62,13 +62,13 @@ NOT_PROVED: dict[tuple[str, str], str] = {
     ),
     ("libraries/ibm_permute_and_flip", "N"): (
         "not followed: rng.permutation is not supported (use one of laplace, normal, gumbel, exponential, "
-        "standard_normal, standard_cauchy, random, uniform, integers, choice, geometric, logseries, "
-        "negative_binomial, binomial, poisson)"
+        "standard_normal, standard_cauchy, standard_t, random, uniform, integers, choice, geometric, "
+        "logseries, negative_binomial, binomial, poisson)"
     ),
     ("libraries/ibm_permute_and_flip", "every N"): (
         "not followed: rng.permutation is not supported (use one of laplace, normal, gumbel, exponential, "
-        "standard_normal, standard_cauchy, random, uniform, integers, choice, geometric, logseries, "
-        "negative_binomial, binomial, poisson)"
+        "standard_normal, standard_cauchy, standard_t, random, uniform, integers, choice, geometric, "
+        "logseries, negative_binomial, binomial, poisson)"
     ),
     ("idioms/counts_in_a_list", "N"): (
         "not followed: with a private number of records, a loop may only add to totals, as in "

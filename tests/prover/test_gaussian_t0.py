@@ -91,6 +91,7 @@ FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "a question that is no text": lambda c: nodes(c, "fork")[0].__setitem__(1, 3),
     "one node for two answers": _again,
     "one answer twice": lambda c: nodes(c, "fork")[0][2].append(nodes(c, "fork")[0][2][0]),
+    "a circle": lambda c: nodes(c, "release")[1].__setitem__(-1, 0),
     "a child outside": lambda c: nodes(c, "release")[-1].__setitem__(-1, 99),
     "an end with more": lambda c: nodes(c, "end")[0].append(0),
     "every size": lambda c: c["data"].update(size="every"),
