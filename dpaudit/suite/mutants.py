@@ -16,12 +16,14 @@ import fnmatch
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
 from dpaudit.coins import Coins, Program
 from dpaudit.coins.base import ChannelSession, To
+from dpaudit.core.errors import NotTractableError
 from dpaudit.core.exact import ExactLike, positive
 from dpaudit.core.views import PUBLIC, SERVER, audience
 from dpaudit.distributions import (
@@ -225,6 +227,14 @@ def shared(sites: str = "*") -> Mutation:
             rest = self.reveal(raw - first, site=f"{site}/differences", to=to)
             return shown + rest
 
+        def aggregate(
+            self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+        ) -> Any:
+            whole = _image(distributions, through)
+            if not (self.meant(site) and isinstance(whole, Shifted) and np.size(_raw(whole)) > 1):
+                return super().aggregate(distributions, through, site=site, to=to)
+            return self.observe(whole, site=site, to=to)
+
     return _mutation(lambda coins: Shared(coins, sites))
 
 
@@ -233,11 +243,21 @@ def reusing(sites: str = "*") -> Mutation:
 
     class Reusing(_Passing):
         def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
-            if not (self.meant(site) and isinstance(distribution, Shifted)):
-                return super().observe(distribution, site=site, to=to)
-            raw, key = _raw(distribution), (distribution.base, np.shape(_raw(distribution)))
+            first = partial(super().observe, distribution, site=site, to=to)
+            return self.again(distribution, first, site=site, to=to)
+
+        def aggregate(
+            self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+        ) -> Any:
+            first = partial(super().aggregate, distributions, through, site=site, to=to)
+            return self.again(_image(distributions, through), first, site=site, to=to)
+
+        def again(self, whole: Distribution | None, first: Callable[[], Any], *, site: str, to: To) -> Any:
+            if not (self.meant(site) and isinstance(whole, Shifted)):
+                return first()
+            raw, key = _raw(whole), (whole.base, np.shape(_raw(whole)))
             if key not in self.kept:
-                shown = super().observe(distribution, site=site, to=to)
+                shown = first()
                 self.kept[key] = shown - raw
                 return shown
             return self.reveal(raw + self.kept[key], site=site, to=to)
@@ -332,6 +352,14 @@ def _raw(distribution: Shifted) -> Any:
     if isinstance(distribution.offset, np.ndarray):
         return distribution.offset
     return int(distribution.offset) if distribution.offset.denominator == 1 else float(distribution.offset)
+
+
+def _image(distributions: Sequence[Distribution], through: Any) -> Distribution | None:
+    """Return the distribution of an aggregate, or None if it has no closed form."""
+    try:
+        return cast("Distribution", through.image_distribution(distributions))
+    except NotTractableError:
+        return None
 
 
 def _point(distribution: Distribution) -> Distribution:
