@@ -11,7 +11,7 @@ import numpy as np
 
 from dpaudit.coins.base import Coins
 from dpaudit.core.exact import ExactLike
-from dpaudit.core.views import SERVER
+from dpaudit.core.views import SERVER, Principal
 from dpaudit.distributions import Gaussian
 from dpaudit.reference.algorithms.contextual.batch_counters import Release
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import Floats, design_matrix
@@ -69,11 +69,11 @@ def half_matrix(*, variance: ExactLike, dim: int) -> Release:
     return release
 
 
-def announced(right: Release, *, dim: int) -> Release:
+def announced(right: Release, *, dim: int, to: Principal = SERVER) -> Release:
     """Announce a batch without any reward, and do not release it."""
 
     def release(coins: Coins, batch: Floats) -> Floats:
-        empty = coins.reveal(not np.any(batch[:, :dim]), site="no reward", to=SERVER)
+        empty = coins.reveal(not np.any(batch[:, :dim]), site="no reward", to=to)
         return np.zeros(batch.shape[1]) if empty else right(coins, batch)
 
     return release
