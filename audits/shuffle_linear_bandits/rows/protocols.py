@@ -69,6 +69,12 @@ def largest_epsilon(batch: int, delta: Fraction) -> Fraction:
     return Fraction(int(float(epsilon_cap(delta=delta, batch_size=batch)) * 1000), 1000)
 
 
+def variance_of(batch: int, delta: Fraction) -> Fraction:
+    """Return the variance of a message of P_Amp at the largest ε, rounded down."""
+    epsilon = largest_epsilon(batch, delta)
+    return variance_below(amplified_noise(epsilon=epsilon, delta=delta, batch_size=batch))
+
+
 def gaussian(variance: Fraction) -> Proof:
     """Return the mechanism of one user's pair of messages, or of the sum of the user's batch."""
     return gaussian_mechanism(sensitivity_squared=SQUARES, variance=variance)
@@ -110,9 +116,7 @@ def shuffled(batch: int, delta: Fraction) -> PrivacyAudit:
     The pairs of messages are under one permutation. The claim needs it to hide who sent what: a message
     alone has ε/6 at best.
     """
-    largest = largest_epsilon(batch, delta)
-    variance = variance_below(amplified_noise(epsilon=largest, delta=delta, batch_size=batch))
-    epsilon = largest / 9
+    variance, epsilon = variance_of(batch, delta), largest_epsilon(batch, delta) / 9
     claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT))
     pairs = batch_proof(variance=variance, users=batch, spare=float(delta) / 30, epsilon=epsilon)
     counter = by_batches(shuffled_pairs(variance=variance))
@@ -134,9 +138,8 @@ def joint(batch: int) -> PrivacyAudit:
     δ = 1/10. The user's own action is not in the view. The constants in O(ε, δ) are 1 here.
     """
     delta = Fraction(1, 10)
-    epsilon = largest_epsilon(batch, delta)
-    variance = variance_below(amplified_noise(epsilon=epsilon, delta=delta, batch_size=batch))
-    claim = ApproxDP(epsilon=epsilon, delta=delta, view=EVERYBODY_ELSE)
+    variance = variance_of(batch, delta)
+    claim = ApproxDP(epsilon=largest_epsilon(batch, delta), delta=delta, view=EVERYBODY_ELSE)
     statistics = accounted([Site("statistics/*", mechanism=gaussian(variance))], declared="one batch")
     return protocol_audit(
         by_batches(shuffled_pairs(variance=variance)),
