@@ -97,12 +97,14 @@ def shuffled_lists(*, variance: ExactLike, dim: int) -> Release:
     """
 
     def release(coins: Coins, batch: Floats) -> Floats:
-        parts = {"vectors": batch[:, :dim], "matrices": batch[:, dim:]}
-        lists = [
-            coins.aggregate(_noisy(part, variance), Shuffle(), site=f"statistics/{name}", to=SHUFFLER_OUTPUT)
-            for name, part in parts.items()
-        ]
-        return np.concatenate([_total(rows) for rows in lists])
+        noise = Gaussian(variance=variance)
+        first, second = [noise.shift(row[:dim]) for row in batch], [noise.shift(row[dim:]) for row in batch]
+        vectors = coins.aggregate(first, Shuffle(), site="statistics/vectors", to=SHUFFLER_OUTPUT)
+        matrices = coins.aggregate(second, Shuffle(), site="statistics/matrices", to=SHUFFLER_OUTPUT)
+        size = batch.shape[1]
+        return np.asarray(
+            _total(vectors) @ np.eye(dim, size) + _total(matrices) @ np.eye(size - dim, size, dim)
+        )
 
     return release
 

@@ -71,8 +71,9 @@ def message_histories() -> dict[str, Choice]:
         def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
             if not isinstance(distribution, ShuffledMultiset):
                 return None
+            part = {"statistics/vectors": by[:DIM], "statistics/matrices": by[DIM:]}.get(site, by)
             rows = [
-                np.asarray(one.offset) + by
+                np.asarray(one.offset) + part
                 for one, times in distribution.groups
                 if isinstance(one, Shifted)
                 for _ in range(times)
