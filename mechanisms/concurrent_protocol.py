@@ -50,6 +50,11 @@ class ContinualServer:
             self._kept = [*uncovered, (node, estimate)]
         return sum([kept for _, kept in self._kept], np.zeros(values.shape[1:]))
 
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """Return the nodes whose estimates are kept and added up, from the left."""
+        return tuple(node for node, _ in self._kept)
+
 
 def concurrent_sums(tree: Tree, release: NodeRelease, *, read: ReadAt = read_at) -> Program:
     """Run the program on users' bits of shape (n,).

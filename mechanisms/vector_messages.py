@@ -4,7 +4,8 @@ Chowdhury and Zhou (ICML 2022), Algorithms 5 to 7. Three routes give the same su
 
 * ``user_messages``, ``shuffle``, ``analyze``: explicit labelled bits, for small sizes;
 * ``encode`` and one draw of Bin(bB, p) per label (``aggregate``): exact in distribution, of any size;
-* ``release``: the same under coins, with the sums as the shuffler's output.
+* ``release``: the same under coins, with the sums as the shuffler's output. It is the only program of
+  Algorithms 5 to 7: the linear bandits, the concurrent shufflers and the generalized linear bandits call it.
 
 Entries are ordered: the vector's d, then the matrix's on and above the diagonal, row by row.
 """
@@ -23,7 +24,7 @@ from dpaudit.coins.base import Coins
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import dyadic
 from dpaudit.core.views import SHUFFLER_OUTPUT
-from dpaudit.distributions import Bernoulli
+from dpaudit.distributions import Bernoulli, Binomial, Sum
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.shuffler import Message, by_label
 
@@ -109,9 +110,10 @@ def release(
     """Release one batch under coins: rounding is hidden, the numbers of ones are the shuffler's output at
     ``site``.
 
-    ``values`` are the entries of all users, shape (B, entries). Every entry has its coin, also if nothing is
-    to be rounded, unless a ``grid`` is declared that divides the scale. Then entries must be multiples of
-    1/grid, or ``InvalidParameterError`` is raised, and no coin is tossed.
+    Every user adds Bin(b, p) ones to each label. ``values`` are the entries of all users, shape (B, entries).
+    Every entry has its coin, also if nothing is to be rounded, unless a ``grid`` is declared that divides the
+    scale. Then entries must be multiples of 1/grid, or ``InvalidParameterError`` is raised, and no coin is
+    tossed.
     """
     given = _checked(values)
     if grid is not None and (sheet.scale / grid).denominator == 1:
@@ -124,8 +126,9 @@ def release(
         encoded = [[(top * grid // below + grid) * step for top, below in row] for row in parts]
     else:
         encoded = [[_at_random(coins, (dyadic(x) + 1) * sheet.scale) for x in row] for row in given]
-    total = np.asarray(encoded, dtype=np.int64).sum(axis=0)
-    return analyze(coins.release(total, sheet.noise, site=site, to=SHUFFLER_OUTPUT), sheet)
+    noise = Binomial(trials=sheet.trials, p=sheet.chance)
+    sent = [noise.shift(np.asarray(row, dtype=np.int64)) for row in encoded]
+    return analyze(coins.aggregate(sent, Sum(), site=site, to=SHUFFLER_OUTPUT), sheet)
 
 
 def _at_random(coins: Coins, value: Fraction) -> Any:

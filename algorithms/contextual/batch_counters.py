@@ -17,20 +17,18 @@ leaves.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.coins.base import Coins
 from dpaudit.core.exact import ExactLike
 from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, Principal
-from dpaudit.distributions import Bernoulli, BinaryTree, Binomial, Distribution, Gaussian, Shuffle, Sum
+from dpaudit.distributions import BinaryTree, Distribution, Gaussian, Shuffle, Sum
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import Counter, Floats, Opened
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.tree_counter import Node, psum_nodes
-from dpaudit.reference.mechanisms.vector_messages import analyze
+from dpaudit.reference.mechanisms.vector_messages import release as release_ones
 
 __all__ = [
     "Release",
@@ -99,12 +97,14 @@ def shuffled_lists(*, variance: ExactLike, dim: int) -> Release:
     """
 
     def release(coins: Coins, batch: Floats) -> Floats:
-        parts = {"vectors": batch[:, :dim], "matrices": batch[:, dim:]}
-        lists = [
-            coins.aggregate(_noisy(part, variance), Shuffle(), site=f"statistics/{name}", to=SHUFFLER_OUTPUT)
-            for name, part in parts.items()
-        ]
-        return np.concatenate([_total(rows) for rows in lists])
+        noise = Gaussian(variance=variance)
+        first, second = [noise.shift(row[:dim]) for row in batch], [noise.shift(row[dim:]) for row in batch]
+        vectors = coins.aggregate(first, Shuffle(), site="statistics/vectors", to=SHUFFLER_OUTPUT)
+        matrices = coins.aggregate(second, Shuffle(), site="statistics/matrices", to=SHUFFLER_OUTPUT)
+        size = batch.shape[1]
+        return np.asarray(
+            _total(vectors) @ np.eye(dim, size) + _total(matrices) @ np.eye(size - dim, size, dim)
+        )
 
     return release
 
@@ -143,30 +143,14 @@ def trusted_sums(*, variance: ExactLike, to: Principal = SERVER) -> Release:
 
 
 def binomial_sums(sheet: VectorSheet, *, site: str = "statistics/ones") -> Release:
-    """Release the number of ones under each label, d + d (d + 1) / 2 of them, and estimate the sum.
-
-    Every entry of the statistics is encoded by ``sheet``. A hidden coin rounds the fractional part, and users
-    add their binomial ones.
+    """Release the number of ones under each label, d + d (d + 1) / 2 of them, and estimate the sum
+    (``vector_messages.release``).
     """
-    noise = Binomial(trials=sheet.trials, p=sheet.chance)
 
     def release(coins: Coins, batch: Floats) -> Floats:
-        encoded = [_rounded(coins, (row + 1) * float(sheet.scale)) for row in batch]
-        distributions = [noise.shift(row) for row in encoded]
-        return analyze(coins.aggregate(distributions, Sum(), site=site, to=SHUFFLER_OUTPUT), sheet)
+        return release_ones(coins, batch, sheet, site=site)
 
     return release
-
-
-def _rounded(coins: Coins, scaled: Floats) -> NDArray[np.int64]:
-    """Round each number at random without changing its expectation. The coin of a whole number is always
-    0.
-    """
-    found = []
-    for value in scaled:
-        low = math.floor(value)
-        found.append(low + coins.draw(Bernoulli(p=float(value - low)), site="rounding"))
-    return np.array(found)
 
 
 # A trusted server

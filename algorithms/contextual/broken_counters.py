@@ -11,8 +11,8 @@ import numpy as np
 
 from dpaudit.coins.base import Coins
 from dpaudit.core.exact import ExactLike
-from dpaudit.core.views import SERVER
-from dpaudit.distributions import Gaussian
+from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, Principal
+from dpaudit.distributions import Gaussian, Shuffle
 from dpaudit.reference.algorithms.contextual.batch_counters import Release
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import Floats, design_matrix
 
@@ -23,6 +23,7 @@ __all__ = [
     "half_matrix",
     "matrix_as_it_is",
     "vector_noise_again",
+    "vectors_in_order",
 ]
 
 
@@ -69,12 +70,26 @@ def half_matrix(*, variance: ExactLike, dim: int) -> Release:
     return release
 
 
-def announced(right: Release, *, dim: int) -> Release:
+def announced(right: Release, *, dim: int, to: Principal = SERVER) -> Release:
     """Announce a batch without any reward, and do not release it."""
 
     def release(coins: Coins, batch: Floats) -> Floats:
-        empty = coins.reveal(not np.any(batch[:, :dim]), site="no reward", to=SERVER)
+        empty = coins.reveal(not np.any(batch[:, :dim]), site="no reward", to=to)
         return np.zeros(batch.shape[1]) if empty else right(coins, batch)
+
+    return release
+
+
+def vectors_in_order(*, variance: ExactLike, dim: int) -> Release:
+    """Permute the messages' matrices, and pass on their vectors in the order of the users."""
+
+    def release(coins: Coins, batch: Floats) -> Floats:
+        noise = Gaussian(variance=variance)
+        site, to = "statistics/vectors", SHUFFLER_OUTPUT
+        vectors = [coins.release(row[:dim], noise, site=site, to=to) for row in batch]
+        sent = [noise.shift(row[dim:]) for row in batch]
+        matrices = coins.aggregate(sent, Shuffle(), site="statistics/matrices", to=to)
+        return np.concatenate([np.sum(vectors, axis=0), np.sum(matrices, axis=0)])
 
     return release
 

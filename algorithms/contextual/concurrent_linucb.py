@@ -9,7 +9,8 @@ once:
     arms = choose(policy, state, features)
     state = step(policy, state, batch, rng)     # after each user
 
-The program under audit is in ``concurrent_linucb_protocol``; this file simulates regret. Batches that are
+The program under audit is in ``concurrent_linucb_protocol``; this file simulates regret. Both choose by
+``optimism``. Batches that are
 open at the end never report. A V_t that is not positive definite is used unchanged, and counted.
 """
 
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.contextual.environments import Batch, Environment
-from dpaudit.reference.algorithms.contextual.indefinite import clipped_lengths
+from dpaudit.reference.algorithms.contextual.optimism import optimistic_scores
 from dpaudit.reference.mechanisms.concurrent_tree import Tree
 from dpaudit.reference.mechanisms.prefix_noise import NodeNoise
 from dpaudit.suite.regret import RegretRuns, Seed, checked_grid, root_of
@@ -114,8 +115,9 @@ def choose(policy: ConcurrentPolicy, state: ConcurrentState, features: Floats) -
     The first arm wins ties.
     """
     mean = np.matmul(features, state.theta_hat[:, :, None])[:, :, 0]
-    squared = np.einsum("rkd,rkd->rk", np.matmul(features, state.inverse), features)
-    return np.asarray((mean + policy.radius(state.time) * clipped_lengths(squared)).argmax(axis=1))
+    weights = np.matmul(features, state.inverse)
+    scores = optimistic_scores(features, weights, mean, policy.radius(state.time), axis=2)
+    return np.asarray(scores.argmax(axis=1))
 
 
 def step(

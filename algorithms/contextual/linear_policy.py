@@ -9,8 +9,10 @@ The arrays have a replicate axis:
 One policy covers all trust models: the noise selects the model (none, P_Amp, P_Vec, local, tree). Ridge and
 radius may depend on time. B = 1 without noise is LinUCB.
 
+The choice is that of the program under audit (``shuffle_linucb_protocol``): both call ``optimism``.
+
 V_m can fail to be positive definite, and the paper does not define this case. Lengths are then clipped
-(``indefinite``), and the batch is counted (``indefinite_batches``). Rows state the number of such runs.
+(``optimism``), and the batch is counted (``indefinite_batches``). Rows state the number of such runs.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from numpy.typing import NDArray
 from dpaudit.reference.algorithms.contextual import checks
 from dpaudit.reference.algorithms.contextual.aggregate_noise import AggregateNoise, NoiseState, NoNoise
 from dpaudit.reference.algorithms.contextual.environments import Batch
-from dpaudit.reference.algorithms.contextual.indefinite import clipped_lengths
+from dpaudit.reference.algorithms.contextual.optimism import optimistic_scores
 
 __all__ = ["BatchedPolicy", "PolicyState", "choose", "init", "scores", "step"]
 
@@ -101,10 +103,8 @@ def scores(state: PolicyState, features: Floats) -> Floats:
     """Return <x, theta_hat> + β ‖x‖ in V^-1 of each arm, (R, K), from features (R, K, d)."""
     columns = features.transpose(0, 2, 1)  # contiguous for fixed arms, whose features are stored this way
     mean = np.matmul(state.theta_hat[:, None, :], columns)[:, 0]
-    products = np.matmul(state.inverse, columns)
-    products *= columns
-    squared = products.sum(axis=1)
-    return np.asarray(mean + state.radius[:, None] * clipped_lengths(squared))
+    weights = np.matmul(state.inverse, columns)
+    return np.asarray(optimistic_scores(columns, weights, mean, state.radius[:, None], axis=1))
 
 
 def choose(state: PolicyState, features: Floats) -> Ints:

@@ -4,29 +4,33 @@ Two features, two actions. A user is a pair of rows, each the features and then 
 other users have contexts on the axes. ``turned_pairs`` changes the statistics most: contexts turn by 120
 degrees, at the angle where no entry above the diagonal of the matrix changes, and the squared change is 9/2.
 ``grid_pairs`` stay on a grid, so that P_Vec rounds nothing. P_Vec rounds each entry at random, so a user may
-change all entries by their full ranges: ``ROUNDED_SQUARES``.
+change all entries by their full ranges: ``ROUNDED_SQUARES``. ``FirstUser`` is small enough to enumerate.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from dpaudit.certify.build import Proof, binomial_vectors
+from dpaudit.coins import Coins, Program
 from dpaudit.core import data
 from dpaudit.core.claims.base import Adjacency
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
+from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.domains import Ball, Columns, Declared, Interval
 
 __all__ = [
     "DIM",
     "ROUNDED_SQUARES",
     "USERS",
+    "FirstUser",
     "declared_users",
     "grid_pairs",
     "on_the_grid",
@@ -88,6 +92,25 @@ def grid_pairs(others: int) -> list[Neighbours]:
 
 def _both(here: Any, there: Any, rest: Sequence[Any]) -> tuple[Any, Any]:
     return np.array([here, *rest]), np.array([there, *rest])
+
+
+@dataclass(frozen=True)
+class FirstUser:
+    """A linear bandit ``program`` of one feature whose first user is one of ``TYPES``, to be enumerated.
+
+    The data are the number of the type. The actions of the ``others`` follow from what is known.
+    """
+
+    program: Program
+    others: int
+
+    #: Two actions, each a feature and its reward. The first type plays the second action, with reward -1.
+    TYPES: ClassVar[Sequence[Any]] = ([[0, 0], [1, -1]], [[0, 0], [0, 0]])
+    DATA: ClassVar[DataSets] = DataSets(records=1, values=(0, 1))
+
+    def __call__(self, coins: Coins, data: Any) -> Any:
+        rest = [[[1, 0], [-1, 1]]] * self.others
+        return self.program(coins, np.array([self.TYPES[int(data[0])], *rest], dtype=np.float64))
 
 
 def rounded_mechanism(sheet: VectorSheet, *, failure: float = 1e-12) -> Proof:

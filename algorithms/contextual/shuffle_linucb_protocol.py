@@ -10,7 +10,7 @@ shows it to that user alone, and sends the ``statistics`` of the played action t
 through it.
 
 The paper leaves a noisy design matrix that is not positive definite undefined. Lengths are then clipped as in
-the simulations (``indefinite``), and the returned count is the number of such batches. Privacy does not
+the simulations (``optimism``), and the returned count is the number of such batches. Privacy does not
 depend on it: actions depend on noisy sums and the user's own row only.
 """
 
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from dpaudit.coins.base import Coins
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.views import user
-from dpaudit.reference.algorithms.contextual.indefinite import clipped_lengths
+from dpaudit.reference.algorithms.contextual.optimism import optimistic_scores
 
 __all__ = [
     "BatchedLinUCB",
@@ -38,7 +38,6 @@ __all__ = [
     "design_matrix",
     "noisy_design",
     "optimistic_action",
-    "optimistic_actions",
     "statistics",
     "statistics_of",
     "statistics_size",
@@ -93,23 +92,15 @@ def noisy_design(known: Floats, dim: int, *, ridge: float) -> Floats:
     return design_matrix(known[dim:], dim) + ridge * np.eye(dim)
 
 
-def optimistic_actions(features: Floats, known: Floats, *, ridge: float, radius: float) -> NDArray[np.intp]:
-    """Return for each of B users the action of largest <x, θ> + β ||x|| in the norm of V^-1, the first on
-    ties.
-
-    ``features`` have shape (B, K, d), ``known`` are summed statistics: u, then V - λ I. ``radius`` is β.
-    """
-    dim = features.shape[2]
-    weights = features @ np.linalg.inv(noisy_design(known, dim, ridge=ridge))
-    lengths = clipped_lengths(np.sum(weights * features, axis=2))
-    return np.asarray(np.argmax(weights @ known[:dim] + radius * lengths, axis=1))
-
-
 def optimistic_action(features: Floats, known: Floats, *, inverse: Floats, radius: float) -> int:
-    """Return ``optimistic_actions`` of one user with features (K, d), given V^-1."""
+    """Return the action of largest ``optimistic_scores``, the first on ties, for features (K, d), given
+    V^-1.
+
+    ``known`` are summed statistics: u, then V - λ I.
+    """
     weights = features @ inverse
-    lengths = clipped_lengths((weights * features).sum(axis=1))
-    return int((weights @ known[: features.shape[1]] + radius * lengths).argmax())
+    mean = weights @ known[: features.shape[1]]
+    return int(optimistic_scores(features, weights, mean, radius, axis=1).argmax())
 
 
 def checked_users(users: NDArray[Any], *, dim: int) -> None:

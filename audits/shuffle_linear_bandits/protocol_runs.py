@@ -70,7 +70,8 @@ def message_histories() -> dict[str, Choice]:
         def choose(site: str, occurrence: int, distribution: Distribution) -> Any:
             if distribution.messages is None:
                 return None
-            rows = [np.asarray(one.noise_and_offset[1]) + by for one in distribution.messages.elements()]
+            part = {"statistics/vectors": by[:DIM], "statistics/matrices": by[DIM:]}.get(site, by)
+            rows = [np.asarray(one.noise_and_offset[1]) + part for one in distribution.messages.elements()]
             apart = np.arange(len(rows))[:, None] / 1000  # equal rows have no density
             return canonical_rows(np.stack(rows) + apart, 1)
 

@@ -16,12 +16,14 @@ import fnmatch
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 
 from dpaudit.coins import Coins, Program
 from dpaudit.coins.base import ChannelSession, To
+from dpaudit.core.errors import NotTractableError
 from dpaudit.core.exact import ExactLike, positive
 from dpaudit.core.views import PUBLIC, SERVER, audience
 from dpaudit.distributions import (
@@ -224,6 +226,14 @@ def shared(sites: str = "*") -> Mutation:
             rest = self.reveal(raw - first, site=f"{site}/differences", to=to)
             return shown + rest
 
+        def aggregate(
+            self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+        ) -> Any:
+            whole = _image(distributions, through)
+            if not (self.meant(site) and isinstance(whole, Shifted) and np.size(_raw(whole)) > 1):
+                return super().aggregate(distributions, through, site=site, to=to)
+            return self.observe(whole, site=site, to=to)
+
     return _mutation(lambda coins: Shared(coins, sites))
 
 
@@ -232,12 +242,22 @@ def reusing(sites: str = "*") -> Mutation:
 
     class Reusing(_Passing):
         def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
-            raw = _raw(distribution)
-            if raw is None or not self.meant(site):
-                return super().observe(distribution, site=site, to=to)
-            key = (distribution.noise_and_offset[0], np.shape(raw))
+            first = partial(super().observe, distribution, site=site, to=to)
+            return self.again(distribution, first, site=site, to=to)
+
+        def aggregate(
+            self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+        ) -> Any:
+            first = partial(super().aggregate, distributions, through, site=site, to=to)
+            return self.again(_image(distributions, through), first, site=site, to=to)
+
+        def again(self, whole: Distribution | None, first: Callable[[], Any], *, site: str, to: To) -> Any:
+            raw = None if whole is None or not self.meant(site) else _raw(whole)
+            if whole is None or raw is None:
+                return first()
+            key = (whole.noise_and_offset[0], np.shape(raw))
             if key not in self.kept:
-                shown = super().observe(distribution, site=site, to=to)
+                shown = first()
                 self.kept[key] = shown - raw
                 return shown
             return self.reveal(raw + self.kept[key], site=site, to=to)
@@ -334,6 +354,14 @@ def _raw(distribution: Distribution) -> Any:
     if isinstance(offset, np.ndarray):
         return offset
     return int(offset) if offset.denominator == 1 else float(offset)
+
+
+def _image(distributions: Sequence[Distribution], through: Any) -> Distribution | None:
+    """Return the distribution of an aggregate, or None if it has no closed form."""
+    try:
+        return cast("Distribution", through.image_distribution(distributions))
+    except NotTractableError:
+        return None
 
 
 def _point(distribution: Distribution) -> Distribution:

@@ -10,9 +10,9 @@ import pytest
 
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.mechanisms.binary_sum import binary_sum_mechanism
-from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum, RunningEstimates
+from dpaudit.reference.mechanisms.concurrent_protocol import ContinualServer
+from dpaudit.reference.mechanisms.concurrent_sum import ConcurrentSum
 from dpaudit.reference.mechanisms.concurrent_tree import binary_tree, build_tree, prefix_nodes
-from dpaudit.reference.mechanisms.shuffler_schedule import read_at
 
 SUMS = [
     ConcurrentSum(binary_tree(16), binary_sum_mechanism, 3, "1/5"),
@@ -70,12 +70,11 @@ def test_the_server_keeps_the_nodes_of_the_prefix():
     """Estimates kept after each step are those of V_t; a wrong node (a covered one kept) would add up
     otherwise."""
     tree = build_tree(horizon=40, n_shufflers=3, degree=2, leaf_degree=5)
-    server = RunningEstimates()
+    server = ContinualServer(tree, lambda coins, batch, node: float(node.size))
     for t in range(1, 41):
-        for node in read_at(tree, t):
-            server.read(node, float(node.size))
+        total = server.step(None, t, np.zeros(40))
         assert server.nodes == prefix_nodes(tree, t)
-        assert server.total == t - tree.blind(t)
+        assert total == t - tree.blind(t)
 
 
 def test_the_largest_errors_do_not_depend_on_how_they_are_cut():

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.plain_contextual import PlainNoise, plain_linucb
+from dpaudit.coins import record
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.contextual import linear_policy, rank_one
 from dpaudit.reference.algorithms.contextual.aggregate_noise import (
@@ -24,6 +25,7 @@ from dpaudit.reference.algorithms.contextual.aggregate_noise import (
     WishartTreeNoise,
     symmetric_gaussians,
 )
+from dpaudit.reference.algorithms.contextual.batch_counters import by_batches
 from dpaudit.reference.algorithms.contextual.environments import (
     Batch,
     FixedArms,
@@ -31,9 +33,9 @@ from dpaudit.reference.algorithms.contextual.environments import (
     coded_arms,
     sphere_arms,
 )
-from dpaudit.reference.algorithms.contextual.indefinite import clipped_lengths
 from dpaudit.reference.algorithms.contextual.linear_policy import BatchedPolicy, PolicyState, choose, init
-from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import optimistic_action
+from dpaudit.reference.algorithms.contextual.optimism import clipped_lengths
+from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import BatchedLinUCB, optimistic_action
 from dpaudit.reference.algorithms.contextual.simulated_regret import simulate_batched, simulate_linucb
 from dpaudit.suite.regret import RegretRuns
 from tests.rates import FALSE_FAILURE_RATE
@@ -325,3 +327,46 @@ def test_an_indefinite_matrix_gives_no_bonus_in_simulations_and_programs_alike()
     assert optimistic_action(features[::-1], known, inverse=inverse, radius=1.0) == 1
     state = init(BatchedPolicy(batch_size=1, ridge=lambda t: 1.0, radius=lambda t: 1.0), 1, 2)
     assert choose(state._replace(inverse=inverse[None]), features[None, ::-1]).tolist() == [1]
+
+
+class _Users:
+    """The users of a program as an environment of one replicate, and what is played."""
+
+    def __init__(self, features: Floats, ones: NDArray[np.int64]) -> None:
+        self.features, self.ones, self.played = features, ones, list[int]()
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        return (1, *self.features.shape[1:])  # type: ignore[return-value]
+
+    def play(
+        self, choose: Callable[[Floats], NDArray[np.int64]], size: int, rng: np.random.Generator
+    ) -> Batch:
+        users = range(len(self.played), len(self.played) + size)
+        arms = [int(choose(self.features[None, t])[0]) for t in users]
+        self.played += arms
+        x, ones = self.features[users, arms][None], self.ones[users, arms][None]
+        return Batch(x, np.ones_like(ones), ones, np.zeros(1), np.zeros(1))
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_the_program_under_audit_plays_what_the_simulation_plays(size: int) -> None:
+    """Exact sums, new contexts in each round: Algorithm 1 under coins and ``simulate_batched`` agree, and
+    another radius plays other arms."""
+    rng = np.random.default_rng(17)
+    features = rng.normal(size=(60, 5, 3))
+    features *= rng.random((60, 5, 1)) / np.linalg.norm(features, axis=2, keepdims=True)
+    ones = rng.integers(0, 2, size=(60, 5))
+    rows = np.concatenate([features, ones[:, :, None]], axis=2)
+
+    def played(radius: Callable[[float], float]) -> list[int]:
+        counter = by_batches(lambda coins, batch: batch.sum(axis=0))
+        program = BatchedLinUCB(counter=counter, dim=3, batch_size=size, ridge=1.0, radius=radius)
+        sites = record(program, rows, rng=rng).sites
+        return [site.value for site in sites if site.site == "action"]
+
+    users = _Users(features, ones)
+    policy = BatchedPolicy(batch_size=size, ridge=lambda t: 1.0, radius=_radius)
+    simulate_batched(policy, users, name="users", horizon=60, seed=1)
+    assert played(_radius) == users.played
+    assert played(lambda t: 0.0) != users.played

@@ -34,10 +34,7 @@ from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import (
     statistics,
 )
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet, printed_sheet
-from dpaudit.reference.mechanisms.concurrent_protocol import ContinualServer
-from dpaudit.reference.mechanisms.concurrent_sum import RunningEstimates
 from dpaudit.reference.mechanisms.concurrent_tree import build_tree
-from dpaudit.reference.mechanisms.shuffler_schedule import read_at
 
 
 def users_of(rng, *, number, actions=3, dim=2):
@@ -100,16 +97,6 @@ def test_one_shuffler_is_a_batch(seed):
         tree=tree, release=exact_sum, dim=2, ridge=2.0, radius=lambda t: 1.0 + t // 2 * 2
     )
     assert actions_of(at_once, users) == actions_of(algorithm(exact_sum), users)
-
-
-def test_the_server_adds_up_what_the_sums_of_bits_do():
-    """The server's prefix estimates are those of the running estimates of the sums by messages."""
-    tree, values = build_tree(horizon=16, n_shufflers=2, degree=2, leaf_degree=4), 2.0 ** np.arange(16)
-    server, other = ContinualServer(tree, exact_sum), RunningEstimates()
-    for t in range(1, 17):
-        for node in read_at(tree, t):
-            other.read(node, float(values[node.start - 1 : node.stop].sum()))
-        assert float(server.step(None, t, values)) == other.total
 
 
 @pytest.mark.parametrize(

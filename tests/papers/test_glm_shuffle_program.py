@@ -23,8 +23,9 @@ class Silent(Ones):
         super().__init__(0)
         self.actions: list[int] = []
 
-    def release(self, value: Any, noise: Any, *, site: str, to: Any = None) -> Any:
-        self.released.append((site, value, noise))
+    def aggregate(self, distributions: Any, through: Any, *, site: str, to: Any = None) -> Any:
+        super().aggregate(distributions, through, site=site)
+        _, value, noise = self.released[-1]
         return value + float(noise.p * noise.trials)
 
     def draw(self, distribution: Any, *, site: str) -> Any:

@@ -17,9 +17,14 @@ from audits.shuffle_linear_bandits.rows import protocols
 from dpaudit.coins import Coins
 from dpaudit.core.data import Interval as Reals
 from dpaudit.core.data import Table
-from dpaudit.core.views import PUBLIC, user
+from dpaudit.core.views import PUBLIC, SHUFFLER_OUTPUT, user
 from dpaudit.distributions import Gaussian
-from dpaudit.reference.algorithms.contextual.batch_counters import by_batches, messages, tree_by_levels
+from dpaudit.reference.algorithms.contextual.batch_counters import (
+    by_batches,
+    messages,
+    shuffled_lists,
+    tree_by_levels,
+)
 from dpaudit.reference.algorithms.contextual.protocol_instances import declared_users, turned_pairs
 from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import BatchedLinUCB, Counter, actions_of
 from dpaudit.replay.audit import PrivacyAudit
@@ -36,9 +41,10 @@ LOCAL = protocols.local(epsilon=EPSILON, delta=DELTA)
 CENTRAL = protocols.central(epsilon=EPSILON, delta=DELTA)
 SEVERAL = protocols.several_rounds(epsilon=EPSILON, delta=DELTA)
 JOINT = protocols.joint(batch=3)
+LISTS = protocols.joint_lists(batch=3)
 
 
-@pytest.mark.parametrize(("audit", "count"), [(LOCAL, 5), (CENTRAL, 5), (SEVERAL, 2), (JOINT, 7)])
+@pytest.mark.parametrize(("audit", "count"), [(LOCAL, 5), (CENTRAL, 5), (SEVERAL, 2), (JOINT, 7), (LISTS, 7)])
 def test_the_protocols_are_proved(audit: PrivacyAudit, count: int) -> None:
     """Every path of the row's own program costs at most what the row claims."""
     found = proved(audit.program, audit.claim, declared_users(count))
@@ -91,6 +97,18 @@ def test_broken_counters_are_not_verified(release: Any, audit: PrivacyAudit) -> 
     """Raw statistics, no noise, one noise for all entries, longer statistics and less noise."""
     program = replace(audit.program, counter=by_batches(release))
     assert proved(program, audit.claim, declared_users(5)).verdict != "verified"
+
+
+def matrices_in_the_clear(coins: Coins, batch: Any) -> Any:
+    coins.reveal(batch[:, 2:].sum(axis=0), site="statistics/matrix", to=SHUFFLER_OUTPUT)
+    return shuffled_lists(variance=100, dim=2)(coins, batch)
+
+
+@pytest.mark.parametrize("release", [matrices_in_the_clear, shuffled_lists(variance=1, dim=2)])
+def test_broken_lists_are_not_verified(release: Any) -> None:
+    """Exact sums of the matrices, and less noise."""
+    program = replace(LISTS.program, counter=by_batches(release))
+    assert proved(program, LISTS.claim, declared_users(7)).verdict != "verified"
 
 
 def test_less_noise_in_one_level_is_not_verified() -> None:

@@ -20,6 +20,10 @@ from dpaudit.core.claims import ApproxDP, Ordering
 from dpaudit.core.evidence import Estimate
 from dpaudit.core.suite import Group, Run
 from dpaudit.core.views import SHUFFLER_OUTPUT, View
+from dpaudit.reference.algorithms.contextual.batch_counters import binomial_sums
+from dpaudit.reference.algorithms.contextual.concurrent_linucb_protocol import ConcurrentLinUCB, by_height
+from dpaudit.reference.algorithms.contextual.protocol_instances import FirstUser
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.concurrent_protocol import ReadAt, concurrent_sums
 from dpaudit.reference.mechanisms.concurrent_tree import (
     Node,
@@ -31,7 +35,7 @@ from dpaudit.reference.mechanisms.concurrent_tree import (
 from dpaudit.reference.mechanisms.shuffler_schedule import read_at
 from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.enumeration import enumerated
-from dpaudit.suite import Control, broken, controls, one_share_less, without
+from dpaudit.suite import Control, broken, controls, one_share_less, reusing, shared, widened, without
 
 __all__ = ["rows"]
 
@@ -127,4 +131,55 @@ def nodes() -> dict[str, Control]:
     return {
         "correct": counted(read_at, expect="verified", tree=tree),
         "one step late": counted(late, expect="refuted", tree=tree),
+    }
+
+
+# The bandit
+
+#: A coin of every user for each label of each height.
+SHEETS = [VectorSheet(dim=1, batch_size=size, precision=1, trials=1) for size in TWO.sizes]
+#: The right program costs δ = 0.93154... at ε = 1.
+BANDIT = ApproxDP(epsilon=1, delta="15/16", domain=str(FirstUser.DATA), view=View.of(SHUFFLER_OUTPUT))
+
+
+def bandit(sheets: Sequence[VectorSheet] = SHEETS, *, read: ReadAt = read_at) -> ConcurrentLinUCB:
+    """Return Algorithm 4 with one feature, two users and a shuffler for each height."""
+    releases = [binomial_sums(sheet, site=f"height {place}") for place, sheet in enumerate(sheets, start=1)]
+    return ConcurrentLinUCB(
+        tree=TWO, release=by_height(releases), dim=1, ridge=10.0, radius=lambda t: 2.0, read=read
+    )
+
+
+def early(tree: Tree, t: int) -> Sequence[Node]:
+    """Read batches that begin one user early, so that the first user is in two of the lower shuffler."""
+    before = [(node, max(1, node.start - 1)) for node in read_at(tree, t)]
+    return [Node(node.height, start, start + node.size - 1) for node, start in before]
+
+
+def compared(program: Program, expect: str = "refuted") -> Control:
+    """Compare both types of the first of two users, and all outcomes of both shufflers."""
+    small = enumerated(BANDIT, FirstUser(program, others=1), over=FirstUser.DATA)
+    return Control(claim=BANDIT, evaluate=small, expect=expect, digest=small.fingerprint)
+
+
+@controls(rows, "TKMS23-T5.1p/controls", "Algorithm 4 with deliberate mistakes")
+def of_the_bandit() -> dict[str, Control]:
+    """Every broken Algorithm 4 is refuted, and the correct one is not
+
+    It is the program of TKMS23-T5.1p/protocol with one feature, g = 1 and b = 1. The
+    second user reacts to the first batch. Every path is compared exactly with (1, 15/16)-DP.
+    """
+    right = bandit()
+    rarer = [replace(sheet, chance=Fraction(1, 16)) for sheet in SHEETS]
+    return {
+        "one draw for both labels": compared(shared()(right)),
+        "one draw for both shufflers": compared(reusing()(right)),
+        "no noise in the upper batch": compared(without("height 2")(right)),
+        "fewer ones": compared(bandit(rarer)),
+        "twice the precision": compared(bandit([replace(sheet, precision=2) for sheet in SHEETS])),
+        "one user's noise is missing": compared(one_share_less("height 2")(right)),
+        "actions are public": compared(widened("action", also=SHUFFLER_OUTPUT)(right)),
+        "actions from the true sums": compared(without("height 1", shown=False)(right)),
+        "batches begin one user early": compared(bandit(read=early)),
+        "correct": compared(right, expect="consistent"),
     }

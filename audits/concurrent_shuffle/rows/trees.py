@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import log2
 
+import numpy as np
+
 from audits.concurrent_shuffle.labelled_messages import labelled_distance, order_distance
+from dpaudit.coins import Sampler
 from dpaudit.core.suite import Group
-from dpaudit.reference.mechanisms.concurrent_sum import RunningEstimates
+from dpaudit.reference.mechanisms.concurrent_protocol import ContinualServer
 from dpaudit.reference.mechanisms.concurrent_tree import (
     Tree,
     binary_tree,
@@ -22,7 +25,6 @@ from dpaudit.reference.mechanisms.concurrent_tree import (
 from dpaudit.reference.mechanisms.shuffler_schedule import (
     active_batches,
     conflicts,
-    read_at,
     shuffler_schedule,
 )
 from dpaudit.suite import Chain, Sides, full, inequality, listed, over
@@ -36,11 +38,11 @@ POWERS = over(levels=(*range(2, 11), full(12, 14, 16)))
 
 def held(tree: Tree) -> Iterator[int]:
     """Return how many estimates the server stores after each step."""
-    server = RunningEstimates()
+    server, coins = ContinualServer(tree, lambda coins, batch, node: 0.0), Sampler(np.random.default_rng(0))
+    values = np.zeros(tree.horizon)
     for t in range(1, tree.horizon + 1):
-        for node in read_at(tree, t):
-            server.read(node, 0.0)
-        yield server.held
+        server.step(coins, t, values)
+        yield len(server.nodes)
 
 
 def batches_of_users(tree: Tree) -> set[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -22,8 +22,8 @@ from dpaudit.core.errors import BrokenHarnessError
 from dpaudit.core.evidence import Evidence
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Group, Outcome, Run
-from dpaudit.core.views import PUBLIC
-from dpaudit.distributions import Binomial
+from dpaudit.core.views import SERVER
+from dpaudit.distributions import Binomial, Shifted
 from dpaudit.distributions.base import Distribution
 from dpaudit.reference.algorithms.contextual.joint_glm_constants import GlmBudget
 from dpaudit.reference.algorithms.contextual.links import logistic
@@ -139,10 +139,13 @@ class Ones(Sampler):
         super().__init__(np.random.default_rng(seed))
         self.released: list[tuple[str, Any, Binomial]] = []
 
-    def release(self, value: Any, noise: Distribution, *, site: str, to: To = PUBLIC) -> Any:
-        if isinstance(noise, Binomial):
-            self.released.append((site, value, noise))
-        return super().release(value, noise, site=site, to=to)
+    def aggregate(
+        self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
+    ) -> Any:
+        whole = through.image_distribution(distributions)
+        if isinstance(whole, Shifted) and isinstance(whole.base, Binomial):
+            self.released.append((site, whole.offset, whole.base))
+        return super().aggregate(distributions, through, site=site, to=to)
 
 
 #: All others have no arm, so that the gradients of the first batch follow from the data.

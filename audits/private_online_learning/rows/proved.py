@@ -6,6 +6,9 @@ compares them with the event-driven programs that the rows of ``privacy.py`` run
 
 from __future__ import annotations
 
+from functools import partial
+
+from dpaudit.coins import Program
 from dpaudit.core.claims import Ordering
 from dpaudit.core.suite import Group, Run
 from dpaudit.distributions import Laplace
@@ -123,6 +126,12 @@ def dp_se(rounds: int | str) -> Proving:
     return Proving(program=program, epsilon=1, data=rewards(rounds, 2), adjacency=OneReplaced())
 
 
+def _control(program: Program, rounds: int, expect: str = "refuted") -> Control:
+    """Return the control of a program with two actions, claimed to be ε-DP."""
+    made = Proving(program=program, epsilon=1, data=rewards(rounds, 2), adjacency=OneReplaced())
+    return proof_control(made, expect=expect)
+
+
 @controls(rows, "HHM-T6/proved/controls", "Theorems 5 and 6 as printed; DP-SE broken on purpose")
 def too_little_noise() -> dict[str, Control]:
     """Hybrid-UCB as printed and elimination that keeps its sums are refuted, FTNL as printed is not proved
@@ -139,10 +148,22 @@ def too_little_noise() -> dict[str, Control]:
         "Hybrid-UCB as printed, at most 3ε/2": (hybrid_ucb(arms=2, array=2, node=2), 6, "refuted"),
         "elimination that keeps its sums, at most 2ε": (keeps, 6, "refuted"),
     }
+    return {name: _control(*cell) for name, cell in programs.items()}
+
+
+@controls(rows, "HHM-T2/proved/controls", "Algorithms 1 and 4, broken on purpose")
+def broken_bandits() -> dict[str, Control]:
+    """Every broken Anytime-Lazy-UCB and Hybrid-UCB is refuted, and the correct ones are proved
+
+    The programs are those of HHM-T2/proved and HHM-T5P/repaired/proved, with two arms and four rounds.
+    """
+    right = partial(hybrid_ucb, arms=2, wider=True)
     return {
-        name: proof_control(
-            Proving(program=program, epsilon=1, data=rewards(rounds, 2), adjacency=OneReplaced()),
-            expect=expect,
-        )
-        for name, (program, rounds, expect) in programs.items()
+        "Anytime-Lazy-UCB with half of the noise": _control(lazy_ucb(arms=2, scale="1/2"), 4),
+        "Anytime-Lazy-UCB that keeps its sums": _control(lazy_ucb(arms=2, scale=1, forgets=False), 4),
+        "Hybrid-UCB with half of the noise of the nodes": _control(right(array=2, node=1), 4),
+        "Hybrid-UCB with half of the noise of the arrays": _control(right(array=1, node=2), 4),
+        "Hybrid-UCB whose arrays and trees have all of ε": _control(right(array=1, node=1), 4),
+        "correct Anytime-Lazy-UCB": _control(lazy_ucb(arms=2, scale=1), 4, "verified"),
+        "correct Hybrid-UCB": _control(right(array=2, node=2), 4, "verified"),
     }

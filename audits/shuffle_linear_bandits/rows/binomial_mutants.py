@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,11 +11,15 @@ from dpaudit.coins import Coins, Program
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.suite import Group
 from dpaudit.core.views import SHUFFLER_OUTPUT, View
+from dpaudit.reference.algorithms.contextual.batch_counters import Release, binomial_sums, by_batches
+from dpaudit.reference.algorithms.contextual.broken_counters import announced
+from dpaudit.reference.algorithms.contextual.protocol_instances import FirstUser
+from dpaudit.reference.algorithms.contextual.shuffle_linucb_protocol import BatchedLinUCB
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.vector_messages import release
 from dpaudit.replay.data_sets import DataSets
 from dpaudit.replay.enumeration import enumerated
-from dpaudit.suite import controls, shared, without
+from dpaudit.suite import controls, one_share_less, reusing, shared, widened, without
 from dpaudit.suite.controls import Control
 
 __all__ = ["rows"]
@@ -57,4 +61,50 @@ def mistakes() -> Mapping[str, Control]:
             partial(one_batch, sheet=replace(SHEET, precision=2))
         ),
         "correct": summed_out(one_batch, expect="consistent"),
+    }
+
+
+# The whole of Algorithm 1
+
+#: Two batches of two users with one coin each: Bin(2, 1/4) on both labels.
+PAIR = VectorSheet(dim=1, batch_size=2, precision=1, trials=1)
+#: The right program costs δ = 0.63490... at ε = 1.
+WHOLE = ApproxDP(epsilon=1, delta="16/25", domain=str(FirstUser.DATA), view=View.of(SHUFFLER_OUTPUT))
+
+
+def whole(release: Release, *, schedule: Callable[[int], Sequence[int]] = range) -> BatchedLinUCB:
+    """Return Algorithm 1 with batches of two users with one feature."""
+    return BatchedLinUCB(
+        counter=by_batches(release), dim=1, batch_size=2, ridge=10.0, radius=lambda t: 2.0, schedule=schedule
+    )
+
+
+def compared(program: Program, expect: str = "refuted") -> Control:
+    """Compare both types of the first of four users, and all outcomes of both batches."""
+    small = enumerated(WHOLE, FirstUser(program, others=3), over=FirstUser.DATA)
+    return Control(claim=WHOLE, evaluate=small, expect=expect, digest=small.fingerprint)
+
+
+@controls(rows, "CZ22-T3.5p/controls", "Algorithm 1 with P_Vec, with deliberate mistakes")
+def of_the_algorithm() -> Mapping[str, Control]:
+    """Every broken Algorithm 1 with P_Vec is refuted, and the correct one is not
+
+    It is the program of CZ22-T3.5p/protocol with one feature, g = 1 and b = 1. The later users react to the
+    first batch. Every path is compared exactly with (1, 16/25)-DP.
+    """
+    release = binomial_sums(PAIR)
+    right = whole(release)
+    return {
+        "one draw for both labels": compared(shared()(right)),
+        "the noise of the first batch again": compared(reusing()(right)),
+        "no noise": compared(without()(right)),
+        "one user's noise is missing": compared(one_share_less()(right)),
+        "twice the precision": compared(whole(binomial_sums(replace(PAIR, precision=2)))),
+        "the first user is in both batches": compared(whole(release, schedule=lambda users: [0, 1, 0, 3])),
+        "actions are public": compared(widened("action", also=SHUFFLER_OUTPUT)(right)),
+        "actions from the true sums": compared(without(shown=False)(right)),
+        "a batch without rewards is announced": compared(
+            whole(announced(release, dim=1, to=SHUFFLER_OUTPUT))
+        ),
+        "correct": compared(right, expect="consistent"),
     }

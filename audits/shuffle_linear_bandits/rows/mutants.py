@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from audits.shuffle_linear_bandits.protocol_runs import SQUARES, algorithm, protocol_audit
+from audits.shuffle_linear_bandits.rows.protocols import shuffled, variance_of
 from dpaudit.certify.build import accounted, billboard, gaussian_mechanism
 from dpaudit.certify.sites import Site
 from dpaudit.core.claims import ApproxDP, GaussianDP
@@ -21,9 +22,11 @@ from dpaudit.core.suite import Group
 from dpaudit.core.views import EVERYBODY_ELSE, SERVER, SHUFFLER_OUTPUT, View
 from dpaudit.reference.algorithms.contextual.batch_counters import (
     Counter,
+    Release,
     by_batches,
     gaussian_sums,
     messages,
+    shuffled_pairs,
     trusted_sums,
 )
 from dpaudit.reference.algorithms.contextual.broken_counters import (
@@ -33,6 +36,7 @@ from dpaudit.reference.algorithms.contextual.broken_counters import (
     half_matrix,
     matrix_as_it_is,
     vector_noise_again,
+    vectors_in_order,
 )
 from dpaudit.reference.algorithms.contextual.protocol_instances import DIM, turned_pairs
 from dpaudit.replay.audit import PrivacyAudit
@@ -107,6 +111,27 @@ def amplified() -> dict[str, Control]:
         "one user's noise is missing": broken(right, one_share_less()),
         "noise as for twice the batch": with_counter(
             right, by_batches(gaussian_sums(variance=SQUARES / (2 * BATCH)))
+        ),
+    }
+
+
+@controls(rows, "CZ22-T3.2p/controls", "Algorithms 2 to 4 in Algorithm 1, with deliberate mistakes")
+def permuted() -> dict[str, Control]:
+    """Every broken shuffler of P_Amp is detected
+
+    The program and the claim are those of CZ22-T3.2p/protocol, with batches of four users. Too little noise
+    is in CZ22-M/amp.
+    """
+    right, counted = shuffled(4, Fraction(1, 1000)), variance_of(4, Fraction(1, 1000))
+
+    def by(release: Release) -> Control:
+        return broken(right, lambda program: algorithm(by_batches(release), batch=4))
+
+    return {
+        "messages in the order of the users": by(messages(variance=counted, to=SHUFFLER_OUTPUT)),
+        "vectors in the order of the users": by(vectors_in_order(variance=counted, dim=DIM)),
+        "a batch without rewards is announced": by(
+            announced(shuffled_pairs(variance=counted), dim=DIM, to=SHUFFLER_OUTPUT)
         ),
     }
 

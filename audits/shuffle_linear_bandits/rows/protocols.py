@@ -6,9 +6,9 @@ user's own batch in the view. The rows on the randomisers examine the noise of o
 Here the question is whether the adaptive protocol costs no more.
 
 P_Amp is examined with the pairs of messages under one permutation, which reveals more than the two of
-Algorithm 3. Except for CZ22-T3.2p/protocol, the bounds of this file do not use the shuffler's anonymity:
-the noise of the messages alone is enough. If the claim holds as printed, amplification is not needed at
-that size.
+Algorithm 3, and with both permutations in CZ22-R3.4b/lists. Except for CZ22-T3.2p/protocol, the bounds of
+this file do not use the shuffler's anonymity: the noise of the messages alone is enough. If the claim
+holds as printed, amplification is not needed at that size.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from fractions import Fraction
 from audits.shuffle_linear_bandits.amplified_privacy import batch_proof
 from audits.shuffle_linear_bandits.protocol_runs import (
     SQUARES,
+    algorithm,
     protocol_audit,
     returning,
 )
@@ -37,11 +38,13 @@ from dpaudit.reference.algorithms.contextual.batch_counters import (
     binomial_sums,
     by_batches,
     messages,
+    shuffled_lists,
     shuffled_pairs,
     tree_by_levels,
     tree_of_batches,
 )
 from dpaudit.reference.algorithms.contextual.protocol_instances import (
+    DIM,
     declared_users,
     grid_pairs,
     on_the_grid,
@@ -67,6 +70,12 @@ rows = Group("Whole protocols, run as programs")
 def largest_epsilon(batch: int, delta: Fraction) -> Fraction:
     """Return a short number just below sqrt(log(2/δ)/B), the largest ε of Theorem 3.2."""
     return Fraction(int(float(epsilon_cap(delta=delta, batch_size=batch)) * 1000), 1000)
+
+
+def variance_of(batch: int, delta: Fraction) -> Fraction:
+    """Return the variance of a message of P_Amp at the largest ε, rounded down."""
+    epsilon = largest_epsilon(batch, delta)
+    return variance_below(amplified_noise(epsilon=epsilon, delta=delta, batch_size=batch))
 
 
 def gaussian(variance: Fraction) -> Proof:
@@ -110,9 +119,7 @@ def shuffled(batch: int, delta: Fraction) -> PrivacyAudit:
     The pairs of messages are under one permutation. The claim needs it to hide who sent what: a message
     alone has ε/6 at best.
     """
-    largest = largest_epsilon(batch, delta)
-    variance = variance_below(amplified_noise(epsilon=largest, delta=delta, batch_size=batch))
-    epsilon = largest / 9
+    variance, epsilon = variance_of(batch, delta), largest_epsilon(batch, delta) / 9
     claim = ApproxDP(epsilon=epsilon, delta=delta, view=View.of(SHUFFLER_OUTPUT))
     pairs = batch_proof(variance=variance, users=batch, spare=float(delta) / 30, epsilon=epsilon)
     counter = by_batches(shuffled_pairs(variance=variance))
@@ -134,9 +141,8 @@ def joint(batch: int) -> PrivacyAudit:
     δ = 1/10. The user's own action is not in the view. The constants in O(ε, δ) are 1 here.
     """
     delta = Fraction(1, 10)
-    epsilon = largest_epsilon(batch, delta)
-    variance = variance_below(amplified_noise(epsilon=epsilon, delta=delta, batch_size=batch))
-    claim = ApproxDP(epsilon=epsilon, delta=delta, view=EVERYBODY_ELSE)
+    variance = variance_of(batch, delta)
+    claim = ApproxDP(epsilon=largest_epsilon(batch, delta), delta=delta, view=EVERYBODY_ELSE)
     statistics = accounted([Site("statistics/*", mechanism=gaussian(variance))], declared="one batch")
     return protocol_audit(
         by_batches(shuffled_pairs(variance=variance)),
@@ -146,6 +152,37 @@ def joint(batch: int) -> PrivacyAudit:
         proof=billboard(statistics, actions="the noisy sums and the users' own contexts"),
         shuffled=True,
         data=declared_users(2 * batch + 1),
+    )
+
+
+@privacy(
+    rows,
+    "CZ22-R3.4b/lists",
+    "Remark 3.4, Algorithm 3 with its two permutations",
+    over=over(batch=[3, full(6)]),
+    accounting="",
+    prove=lambda batch: declared_users(2 * batch + 1),
+)
+def joint_lists(batch: int) -> PrivacyAudit:
+    """Algorithm 1 with P_Amp, vectors and matrices permuted apart: the actions of all others and the
+    shuffler's output, adaptive, are jointly (ε, δ)-DP at the largest ε of Theorem 3.2
+
+    δ = 1/10. Certificate and proof add up two releases, which costs more than the pair of
+    CZ22-R3.4b/protocol.
+    """
+    variance = variance_of(batch, Fraction(1, 10))
+    sites = [
+        Site(
+            f"statistics/{name}", mechanism=gaussian_mechanism(sensitivity_squared=squares, variance=variance)
+        )
+        for name, squares in (("vectors", 4), ("matrices", 2))
+    ]
+    proof = accounted(sites, declared="a user is in one batch, once in each list")
+    return replace(
+        joint(batch),
+        program=algorithm(by_batches(shuffled_lists(variance=variance, dim=DIM)), batch=batch),
+        sites=sites,
+        proof=billboard(proof, actions="the noisy sums and the users' own contexts"),
     )
 
 
