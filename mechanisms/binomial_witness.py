@@ -12,22 +12,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from dpaudit.certify.witnesses.inputs import written_inputs
-from dpaudit.certify.witnesses.release import release_bound
+from dpaudit.certify.witnesses.whole_release import whole_release_witness
 from dpaudit.core.claims import ApproxDP
 from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import exact, exact_str
-from dpaudit.core.views import SHUFFLER_OUTPUT, View
+from dpaudit.core.views import SHUFFLER_OUTPUT
 from dpaudit.distributions import Binomial
-from dpaudit.kernel.ball import precision
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 
 __all__ = ["OneEntry", "one_entry"]
 
-#: Bits of a stated bound. A verifier uses more.
-BITS = 128
 #: Largest number of trials of a binomial distribution.
 MOST_TRIALS = 2**53
 #: A smaller delta is not reported.
@@ -109,37 +105,17 @@ class OneEntry:
         up = forth >= back
         if max(forth, back) < LEAST:
             return None
-        body = self._body(claim, self.threshold(epsilon, up=up), up=up)
-        with precision(BITS):
-            bound = release_bound(body, claim, View.of(SHUFFLER_OUTPUT))
-        return Witness(
-            quantity=claim.quantity,
-            bound=bound,
-            form="release",
-            body=body,
-            origin="enumerated",
-            description=(
-                f"{self.words}, in each of {batches} batches: the number of ones under one label, added up"
-            ),
+        threshold = self.threshold(epsilon, up=up)
+        pair, way = (self.noise.shift(self.move), self.noise), 1 if up else -1
+        return whole_release_witness(
+            claim,
+            distributions=pair[::way],  # the shifted distribution comes first if it is the likelier
+            site="ones under label 1",
+            to=SHUFFLER_OUTPUT.name,
+            inputs=written_inputs(*self.data[::way]),
+            words=f"{self.words}, in each of {batches} batches: the number of ones under one label, added up",
+            parts=[{"coordinate": None, "points": None, "cuts": [exact_str(Fraction(2 * threshold + 1, 2))]}],
         )
-
-    def _body(self, claim: ApproxDP, threshold: int, *, up: bool) -> dict[str, Any]:
-        """Return both distributions and the half-line, with the shifted distribution first if it is the
-        likelier (``up``).
-        """
-        distributions = (self.noise.shift(self.move), self.noise)
-        data = self.data
-        distribution, other = distributions if up else distributions[::-1]
-        site: dict[str, Any] = {"site": "ones under label 1", "to": [SHUFFLER_OUTPUT.name]}
-        site |= {"law": distribution.to_json(), "law_neighbour": other.to_json()}
-        cuts = [exact_str(Fraction(2 * threshold + 1, 2))]
-        return {
-            "view": claim.view.to_json(),
-            "inputs": written_inputs(*(data if up else data[::-1])),
-            "site": site,
-            "parts": [{"coordinate": None, "points": None, "cuts": cuts}],
-            "order": None,
-        }
 
 
 def one_entry(sheet: VectorSheet, *, batches: int = 1) -> OneEntry | None:

@@ -26,16 +26,14 @@ from dpaudit.certify.build import (
 )
 from dpaudit.certify.shuffled_noise import good_split
 from dpaudit.certify.witnesses.inputs import written_inputs
-from dpaudit.certify.witnesses.release import release_bound
 from dpaudit.certify.witnesses.whole_release import whole_release_witness
 from dpaudit.core.claims import ApproxDP, PrivacyClaim
-from dpaudit.core.errors import CertificateError
 from dpaudit.core.evidence import Witness
 from dpaudit.core.exact import exact_str
 from dpaudit.core.exact_functions import ln
 from dpaudit.core.views import SERVER, SHUFFLER_OUTPUT, View
 from dpaudit.distributions import Gaussian, NoisyMaximum
-from dpaudit.kernel.ball import arb, ball, lower_exact, precision
+from dpaudit.kernel.ball import arb, ball, lower_exact
 from dpaudit.kernel.t2.gaussian import gaussian_delta
 from dpaudit.reference.mechanisms.gaussian_randomiser import (
     Symmetrize,
@@ -135,25 +133,14 @@ def largest_message_witness(claim: ApproxDP, *, variance: Fraction, users: int, 
     thresholds = np.linspace(-1, 1 + 4 * math.sqrt(variance), steps)
     gains = lists[0].sf(thresholds) - math.exp(float(claim.epsilon)) * lists[1].sf(thresholds)
     cut = Fraction(float(thresholds[gains.argmax()])).limit_denominator(10**6)
-    site = {"site": "largest first entry", "to": [SHUFFLER_OUTPUT.name]}
-    body: dict[str, Any] = {
-        "view": claim.view.to_json(),
-        "inputs": written_inputs(*({"features": [own, 0.0], "reward": 1.0} for own in (1.0, -1.0))),
-        "site": {**site, "law": lists[0].to_json(), "law_neighbour": lists[1].to_json()},
-        "parts": [{"coordinate": None, "points": None, "cuts": [exact_str(cut)]}],
-        "order": None,
-    }
-    with precision(128):
-        bound = release_bound(body, claim, claim.view)
-    if bound is None:
-        raise CertificateError("an event of a continuous release must have a finite delta.")
-    return Witness(
-        quantity=claim.quantity,
-        bound=bound,
-        form="release",
-        body=body,
-        origin="enumerated",
-        description=f"some of {users} shuffled vectors has its first entry above {float(cut):.3g}; one user "
+    return whole_release_witness(
+        claim,
+        distributions=lists,
+        site="largest first entry",
+        to=SHUFFLER_OUTPUT.name,
+        inputs=written_inputs(*({"features": [own, 0.0], "reward": 1.0} for own in (1.0, -1.0))),
+        parts=[{"coordinate": None, "points": None, "cuts": [exact_str(cut)]}],
+        words=f"some of {users} shuffled vectors has its first entry above {float(cut):.3g}; one user "
         "has φ = (1, 0) or (-1, 0), the others (-1, 0), rewards 1",
     )
 

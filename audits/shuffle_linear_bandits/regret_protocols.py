@@ -173,58 +173,41 @@ def _returning_binomial_std(p: Point, epsilon: Any) -> Any:
 # The printed rates
 
 
-def _shuffled(logs: Formula) -> EpsilonFormula:
-    """Return dB log T + logs d^(3/4) T^(3/4)/(ε^(1/2) B^(1/4)) log T log(T/α)."""
+def _rate(growth: EpsilonFormula, factor: Formula = _log_terms) -> EpsilonFormula:
+    """Return dB log T + d^(3/4) growth factor."""
+    return lambda p, epsilon: _batches_term(p) + _noisy(p, growth(p, epsilon)) * factor(p)
 
-    def rate(p: Point, epsilon: Any) -> Any:
-        growth = logs(p) * _root4(arb(p.horizon) ** 3 / p.batch_size) / epsilon.sqrt()
-        return _batches_term(p) + _noisy(p, growth) * _log_terms(p)
 
-    return rate
+def _shuffled(logs: Formula, factor: Formula = _log_terms) -> EpsilonFormula:
+    """Return dB log T + logs d^(3/4) T^(3/4)/(ε^(1/2) B^(1/4)) factor; by default log T log(T/α)."""
+    return _rate(
+        lambda p, epsilon: logs(p) * _root4(arb(p.horizon) ** 3 / p.batch_size) / epsilon.sqrt(), factor
+    )
 
 
 def _main_text(logs: Formula) -> EpsilonFormula:
     """Return the rate of ``_shuffled`` with log²(T/α)."""
-
-    def rate(p: Point, epsilon: Any) -> Any:
-        growth = logs(p) * _root4(arb(p.horizon) ** 3 / p.batch_size) / epsilon.sqrt()
-        return _batches_term(p) + _noisy(p, growth) * ln(p.horizon / p.failure_prob) ** 2
-
-    return rate
+    return _shuffled(logs, lambda p: ln(p.horizon / p.failure_prob) ** 2)
 
 
 def _returning(logs: Formula) -> EpsilonFormula:
     """Return dB log T + T/sqrt(εB) d^(3/4) logs log T log(T/α)."""
-
-    def rate(p: Point, epsilon: Any) -> Any:
-        growth = logs(p) * p.horizon / (epsilon * p.batch_size).sqrt()
-        return _batches_term(p) + _noisy(p, growth) * _log_terms(p)
-
-    return rate
+    return _rate(lambda p, epsilon: logs(p) * p.horizon / (epsilon * p.batch_size).sqrt())
 
 
 def _local(logs: Formula) -> EpsilonFormula:
     """Return dB + d^(3/4) T^(3/4) logs/ε^(1/2), read with log T and log T log(T/α)."""
-
-    def rate(p: Point, epsilon: Any) -> Any:
-        growth = logs(p) * _root4(arb(p.horizon) ** 3) / epsilon.sqrt()
-        return _batches_term(p) + _noisy(p, growth) * _log_terms(p)
-
-    return rate
+    return _rate(lambda p, epsilon: logs(p) * _root4(arb(p.horizon) ** 3) / epsilon.sqrt())
 
 
-def _central(*, plain: bool, participations: int = 1) -> EpsilonFormula:
-    """Return dB + sqrt(M_0 T) d^(3/4) log^(1/4)(1/δ)/ε^(1/2), read with log T and log T log(T/α).
+def _central(*, participations: int = 1) -> EpsilonFormula:
+    """Return dB + sqrt(M_0 T) d^(3/4) log^(1/4)(1/δ)/ε^(1/2), read with log T and log T log(T/α)."""
+    return _rate(lambda p, epsilon: _root4(ln(1 / p.delta)) * (participations * p.horizon / epsilon).sqrt())
 
-    If ``plain``, add d sqrt(T).
-    """
 
-    def rate(p: Point, epsilon: Any) -> Any:
-        growth = _root4(ln(1 / p.delta)) * (participations * p.horizon / epsilon).sqrt()
-        found = _batches_term(p) + _noisy(p, growth) * _log_terms(p)
-        return found + _plain_term(p) if plain else found
-
-    return rate
+def _with_plain_term(rate: EpsilonFormula) -> EpsilonFormula:
+    """Return the rate and d sqrt(T) log(T/α)."""
+    return lambda p, epsilon: rate(p, epsilon) + _plain_term(p)
 
 
 def amplified_claim(id: str, source: str, printed: EpsilonFormula, words: str) -> RegretClaim:
@@ -344,7 +327,7 @@ PROTOCOLS: tuple[RegretClaim, ...] = (
         words="dB + T^(1/2) d^(3/4) log^(1/4)(1/δ) ε^(-1/2) log(T/α)",
         cap=_capped(1),
         std=_tree_std,
-        printed=_central(plain=False),
+        printed=_central(),
         note=f"{_READ}; d sqrt(T) log(T/α) of Lemma A.4 is not printed: the ratio may grow like d^(1/4)",
     ),
     RegretClaim(
@@ -354,7 +337,7 @@ PROTOCOLS: tuple[RegretClaim, ...] = (
         words="d T^(1/2) + (M₀ T/ε)^(1/2) d^(3/4) log^(1/4)(1/δ)",
         cap=_capped(1),
         std=lambda p, epsilon: 8 * _tree_std(p, epsilon),
-        printed=_central(plain=True, participations=8),
+        printed=_with_plain_term(_central(participations=8)),
         note="Õ is read with the factors of Lemma A.4, including its dB log T, the smallest term at B = 1",
     ),
 )

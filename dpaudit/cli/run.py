@@ -32,7 +32,7 @@ from dpaudit.report.sarif import sarif
 from dpaudit.report.terminal import LiveResults, one_line, result_line, summary, totals
 from dpaudit.run.backends import BACKENDS, Backend, start_backend
 from dpaudit.run.plan import BrokenSuite, Settings, plan_run, run_command_of
-from dpaudit.run.remote import Asking, RemoteError
+from dpaudit.run.remote import Executor, RemoteError
 from dpaudit.run.session import Session
 from dpaudit.run.targets import AUDITS, PAPERS, default_paths
 
@@ -273,7 +273,7 @@ def _confirms(result: dict[str, Any]) -> bool:
 
 
 def _run(
-    session: Session, pool: Asking, console: Console, *, resumed: int, fail_fast: bool, quiet: bool
+    session: Session, pool: Executor, console: Console, *, resumed: int, fail_fast: bool, quiet: bool
 ) -> None:
     if resumed and not quiet:
         console.print(

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from dpaudit.core.errors import DpauditError, InvalidParameterError
 from dpaudit.core.processes.child import Answer, ChildDiedError
 from dpaudit.run.process import FRESH_SEEDS, Pool, available_cpus
-from dpaudit.run.remote import Asked, Asking, RemoteError, Stamp, answer, end_run, stamp_of
+from dpaudit.run.remote import Asked, Executor, RemoteError, Stamp, answer, end_run, stamp_of
 from dpaudit.run.targets import SuiteFile
 
 if TYPE_CHECKING:  # statistics load the distributions, which most runs need only in their workers
@@ -36,7 +36,7 @@ END_SECONDS = 10
 
 def start_backend(
     backend: Backend, *, jobs: int | None = None, scheduler: str | TlsScheduler | None = None
-) -> tuple[Asking, int]:
+) -> tuple[Executor, int]:
     """Start a backend and return it with the number of rows that it runs at a time.
 
     Parameters

@@ -22,7 +22,7 @@ from dpaudit.core.row_verdicts import as_expected, is_accepted
 from dpaudit.report.file.document import check_result
 from dpaudit.run.plan import LoadedSuite, PlannedRow, Settings
 from dpaudit.run.process import FRESH_SEEDS
-from dpaudit.run.remote import Asking
+from dpaudit.run.remote import Executor
 
 __all__ = ["execute", "is_result_of"]
 
@@ -60,7 +60,7 @@ _Task = _Check | PlannedRow
 def execute(
     rows: Sequence[PlannedRow],
     settings: Settings,
-    pool: Asking,
+    pool: Executor,
     *,
     started: Callable[[str], None] | None = None,
     read: dict[str, dict[str, str]] | None = None,
@@ -144,7 +144,7 @@ def _command(row: PlannedRow, settings: Settings, *, do: str) -> dict[str, Any]:
     return {"do": do, "row": row.id, "seed": settings.seed, "profile": settings.profile}
 
 
-def _evaluate(row: PlannedRow, settings: Settings, pool: Asking) -> Answer:
+def _evaluate(row: PlannedRow, settings: Settings, pool: Executor) -> Answer:
     started = time.perf_counter()
     command = _command(row, settings, do="evaluate") | {"alpha": row.alpha}
     try:
@@ -158,7 +158,7 @@ def _evaluate(row: PlannedRow, settings: Settings, pool: Asking) -> Answer:
         }
 
 
-def _check(check: _Check, settings: Settings, pool: Asking) -> dict[str, Answer]:
+def _check(check: _Check, settings: Settings, pool: Executor) -> dict[str, Answer]:
     """Fingerprints by row key, all from processes with the check's seed."""
     answers: dict[str, Answer] = {}
     file = check.suite.file

@@ -20,7 +20,7 @@ from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.processes.child import ChildDiedError, ChildHungError
 from dpaudit.report.file.strict import require_clear_ids
 from dpaudit.run.commands import RunCommand
-from dpaudit.run.remote import Asking
+from dpaudit.run.remote import Executor
 from dpaudit.run.select import selector
 from dpaudit.run.stamps import (
     Sources,
@@ -213,7 +213,7 @@ class BrokenSuite:
 
 
 def load_suites(
-    paths: Sequence[str], pool: Asking, *, broken: list[BrokenSuite] | None = None
+    paths: Sequence[str], pool: Executor, *, broken: list[BrokenSuite] | None = None
 ) -> list[LoadedSuite]:
     """Import the suites that ``paths`` name, each in a separate worker.
 
@@ -266,7 +266,7 @@ def _once(suites: Sequence[LoadedSuite]) -> list[LoadedSuite]:
     return [suite for suite in suites if any(suite is other for other in kept[suite.place])]
 
 
-def _lost(loaded: Sequence[LoadedSuite], pool: Asking) -> Iterator[tuple[LoadedSuite, list[Item]]]:
+def _lost(loaded: Sequence[LoadedSuite], pool: Executor) -> Iterator[tuple[LoadedSuite, list[Item]]]:
     """Yield the files whose import declared something that no suite includes, with these declarations.
 
     A file that is run alone may import rows of neighbouring files, so the suites around it are loaded too.
@@ -310,7 +310,7 @@ def require_rows(suite: LoadedSuite) -> None:
 
 
 def calibrate_suites(
-    paths: Sequence[str], pool: Asking, *, broken: list[BrokenSuite]
+    paths: Sequence[str], pool: Executor, *, broken: list[BrokenSuite]
 ) -> Iterator[tuple[LoadedSuite, list[dict[str, Any]]]]:
     """Yield the suites that ``paths`` name, each with the answers to its questions about noise.
 
@@ -323,7 +323,7 @@ def calibrate_suites(
             broken.append(BrokenSuite(suite.file, str(error)))
 
 
-def _load(file: SuiteFile, pool: Asking) -> dict[str, Any]:
+def _load(file: SuiteFile, pool: Executor) -> dict[str, Any]:
     try:
         answer = pool.load(file)
     except (ChildDiedError, ChildHungError) as error:
@@ -337,7 +337,7 @@ def _load(file: SuiteFile, pool: Asking) -> dict[str, Any]:
     return answer
 
 
-def _calibrate(file: SuiteFile, pool: Asking) -> list[dict[str, Any]]:
+def _calibrate(file: SuiteFile, pool: Executor) -> list[dict[str, Any]]:
     try:
         answer = pool.ask(file, {"do": "calibrate"}, seconds=CALIBRATE_SECONDS)
     except (ChildDiedError, ChildHungError) as error:
@@ -360,7 +360,7 @@ def _broken(file: SuiteFile, action: str, error: Exception) -> InvalidParameterE
 def plan_run(
     paths: Sequence[str],
     settings: Settings,
-    pool: Asking,
+    pool: Executor,
     *,
     select: str | None = None,
     broken: list[BrokenSuite] | None = None,

@@ -28,7 +28,7 @@ from dpaudit.run.stamps import (
 )
 from dpaudit.run.targets import PAPERS, SuiteFile, bundled_audits
 
-__all__ = ["Asked", "Asking", "RemoteError", "Stamp", "answer", "end_run", "stamp_of"]
+__all__ = ["Asked", "Executor", "RemoteError", "Stamp", "answer", "end_run", "stamp_of"]
 
 #: The identity of a suite, apart from its path: names and values of its sources and versions.
 Stamp = tuple[tuple[str, str], ...]
@@ -40,7 +40,7 @@ class RemoteError(CodedError):
     code = "E-REMOTE"
 
 
-class Asking(Protocol):
+class Executor(Protocol):
     """A backend that runs commands about suites in processes: a pool of this machine, or a cluster."""
 
     def load(self, file: SuiteFile) -> Answer:

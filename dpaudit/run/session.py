@@ -18,7 +18,7 @@ from dpaudit.report.file.parts import Result
 from dpaudit.run.engine import execute, is_result_of
 from dpaudit.run.plan import Plan, PlannedRow, Settings
 from dpaudit.run.reading import has_changed
-from dpaudit.run.remote import Asking
+from dpaudit.run.remote import Executor
 from dpaudit.run.stamps import library_versions, now, platform_name, tool_hash
 
 __all__ = ["Session"]
@@ -96,7 +96,7 @@ class Session:
 
     def run(
         self,
-        pool: Asking,
+        pool: Executor,
         *,
         show: Callable[[Result], None],
         warn: Callable[[str], None],

@@ -76,29 +76,29 @@ class _Passing(Coins):
         return fnmatch.fnmatchcase(site, self.sites)
 
     def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
-        with self._asking():
+        with self._asking(site):
             return self.real.observe(distribution, site=site, to=to)
 
     def aggregate(
         self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
     ) -> Any:
-        with self._asking():
+        with self._asking(site):
             return self.real.aggregate(distributions, through, site=site, to=to)
 
     def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
-        with self._asking():
+        with self._asking(site):
             return self.real.channel(kernel, site=site, to=to)
 
     def draw(self, distribution: Distribution, *, site: str) -> Any:
-        with self._asking():
+        with self._asking(site):
             return self.real.draw(distribution, site=site)
 
     def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
-        with self._asking():
+        with self._asking(site):
             return self.real.reveal(value, site=site, to=to)
 
     @contextmanager
-    def _asking(self) -> Iterator[None]:
+    def _asking(self, site: str) -> Iterator[None]:
         try:
             yield
         except Exception as error:
@@ -106,47 +106,23 @@ class _Passing(Coins):
             raise
 
 
-class _Guarded(Coins):
+class _Guarded(_Passing):
     """The coins that a mutant gets.
 
     They turn an error of the mistake, but not one of the real coins, into ``BrokenMutantError``.
     """
 
-    def __init__(self, mistake: _Passing) -> None:
-        self.mistake = mistake
-        self.replicates = mistake.replicates
+    real: _Passing
 
     @contextmanager
-    def _making(self, site: str) -> Iterator[None]:
+    def _asking(self, site: str) -> Iterator[None]:
         try:
             yield
         except Exception as error:
-            if error is self.mistake.passed_on:
+            if error is self.real.passed_on:
                 raise
-            name = type(self.mistake).__name__.lower()
+            name = type(self.real).__name__.lower()
             raise BrokenMutantError(f"{name} at site {site!r}: {type(error).__name__}: {error}") from error
-
-    def observe(self, distribution: Distribution, *, site: str, to: To = PUBLIC) -> Any:
-        with self._making(site):
-            return self.mistake.observe(distribution, site=site, to=to)
-
-    def aggregate(
-        self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
-    ) -> Any:
-        with self._making(site):
-            return self.mistake.aggregate(distributions, through, site=site, to=to)
-
-    def channel(self, kernel: Any, *, site: str, to: To = PUBLIC) -> ChannelSession:
-        with self._making(site):
-            return self.mistake.channel(kernel, site=site, to=to)
-
-    def draw(self, distribution: Distribution, *, site: str) -> Any:
-        with self._making(site):
-            return self.mistake.draw(distribution, site=site)
-
-    def reveal(self, value: Any, *, site: str, to: To = PUBLIC) -> Any:
-        with self._making(site):
-            return self.mistake.reveal(value, site=site, to=to)
 
 
 def _mutation(make: Callable[[Coins], _Passing]) -> Mutation:

@@ -1,5 +1,5 @@
-"""Witness of one whole release from its distributions on both inputs, without a choice of coordinates or
-cells.
+"""Witness of one whole release from its distributions on both inputs, and the cells of its outcomes if the
+distributions need any.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ def whole_release_witness(
     to: str,
     inputs: dict[str, Any],
     words: str,
+    parts: Sequence[dict[str, Any]] = (),
 ) -> Witness:
     """Return the witness of one release against ``claim``.
 
@@ -43,6 +44,8 @@ def whole_release_witness(
         The two inputs (``written_inputs``).
     words : str
         A description of the witness.
+    parts : sequence of dict
+        The coordinates with their points or cuts. Gaussian noise at two offsets needs none.
 
     Raises
     ------
@@ -54,7 +57,7 @@ def whole_release_witness(
         "view": claim.view.to_json(),
         "inputs": inputs,
         "site": {"site": site, "to": [to], "law": distribution, "law_neighbour": neighbour},
-        "parts": [],
+        "parts": list(parts),
         "order": None,
     }
     with precision(128):
