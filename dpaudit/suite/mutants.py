@@ -205,8 +205,8 @@ def shared(sites: str = "*") -> Mutation:
         def aggregate(
             self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
         ) -> Any:
-            whole = _image(distributions, through)
-            if not (self.meant(site) and isinstance(whole, Shifted) and np.size(_raw(whole)) > 1):
+            whole = _image(distributions, through) if self.meant(site) else None
+            if whole is None or np.size(_raw(whole)) < 2:
                 return super().aggregate(distributions, through, site=site, to=to)
             return self.observe(whole, site=site, to=to)
 
