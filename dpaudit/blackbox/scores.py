@@ -49,10 +49,10 @@ def scores(
 ) -> CheckResult:
     """Try to refute a privacy claim from scores on an input and scores on a neighbour of it.
 
-    The bound holds at any time: it may be computed again whenever there are more scores, and the runs may be
-    stopped for any reason. Only the last bound, of all scores, should be reported. The bound assumes that all
-    scores are independent, each from its own run. Scores of several canaries from one run are not independent
-    in general. For them, use ``one_run``.
+    The bound holds at any time: it may be computed again whenever there are more scores at the ends of the
+    lists, and the runs may be stopped for any reason. It assumes that all scores are independent, each from
+    its own run. Scores of several canaries from one run are not independent in general. For them, use
+    ``one_run``.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ SCORES = ((True, 0.85, 4.0), (True, 0.6, 2.5), (False, 0.85, 4.0))
 #: Sizes of stakes that are tried: 0 for Kelly's, or the standard deviation of the pay.
 SIZES = (0.0, 0.06)
 #: Share of the bettor that copies the richest, and share of the first order in the rest.
-FOLLOW, FIRST_ORDER = 0.5, 0.5
+FOLLOW, FIRST_ORDER = 0.7, 0.5
 #: Precision of the prior of the smooth score's coefficients, and steps of Newton's method.
 RIDGE, NEWTON_STEPS = 0.5, 8
 #: Count that is added to each cell on each input. It clips the score.
