@@ -1,8 +1,9 @@
 """dpaudit: verify or refute differential-privacy claims, with evidence that anyone can check again.
 
 ``audit(function, claim, data=Records(...))`` proves a claim about a function ``(data, rng) -> output`` if it
-can, then tries to refute it. ``check`` only tries to refute, and ``prove`` only proves. ``dpaudit run`` runs
-suites of claims. Other names are in the modules below:
+can, then tries to refute it. ``check`` only tries to refute, and ``prove`` only proves. ``scores`` and
+``one_run`` bound the privacy of training runs from canaries. ``dpaudit run`` runs suites of claims. Other
+names are in the modules below:
 
 * ``distributions``: what a program draws; ``coins``: how it draws; ``mechanisms``: constructors of
   certificates.
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from dpaudit.auditing import audit
     from dpaudit.blackbox import adapters as adapters
     from dpaudit.blackbox.check import check
+    from dpaudit.blackbox.one_run import one_run
     from dpaudit.blackbox.recorded.record_draws import record_draws
+    from dpaudit.blackbox.scores import scores
     from dpaudit.certify import build
     from dpaudit.certify.calibrate import calibrate
     from dpaudit.core import claims as claims
@@ -79,16 +82,20 @@ __all__ = [
     "evidence",
     "expected",
     "inequality",
+    "one_run",
     "privacy",
     "prove",
     "prove_inequality",
     "record_draws",
+    "scores",
 ]
 
 _HOMES = {
     "dpaudit.auditing": ["audit"],
     "dpaudit.blackbox.check": ["check"],
+    "dpaudit.blackbox.one_run": ["one_run"],
     "dpaudit.blackbox.recorded.record_draws": ["record_draws"],
+    "dpaudit.blackbox.scores": ["scores"],
     "dpaudit.certify.calibrate": ["calibrate"],
     "dpaudit.core.claims": ["ApproxDP", "GaussianDP", "Profile", "PureDP", "RenyiDP", "ZeroConcentratedDP"],
     "dpaudit.core.data": [

@@ -105,7 +105,7 @@ def _coarse(
     alone = (places == 0) | (places == family.place)
     levels = np.where(alone, alpha, COARSE * alpha)
     return replay.rejected_after(
-        *family.points(values[part]), log_threshold=np.log(1 / levels), deadline=deadline
+        family.points(values[part]), log_threshold=np.log(1 / levels), deadline=deadline
     )
 
 
@@ -125,7 +125,7 @@ def _fine(
     if not len(fine):
         return []
     after = replay.rejected_after(
-        *family.points(fine), log_threshold=math.log(1 / ((1 - COARSE) * alpha)), deadline=deadline
+        family.points(fine), log_threshold=math.log(1 / ((1 - COARSE) * alpha)), deadline=deadline
     )
     standing = np.flatnonzero(np.isinf(after))
     count = int(standing[0]) if len(standing) else len(fine)

@@ -70,7 +70,7 @@ from dpaudit.core.processes.ending import no_silent_end
 from dpaudit.core.verdicts import VerdictKind, judge
 from dpaudit.core.views import PUBLIC, View
 
-__all__ = ["AS_RUN", "CheckResult", "check"]
+__all__ = ["AS_RUN", "CheckResult", "check", "check_alpha", "check_claim", "delta_to_bound"]
 
 #: The model of a claim about the float program as it runs: ``PureDP(epsilon=1, model=AS_RUN)``.
 AS_RUN = Model.AS_RUN
@@ -199,8 +199,8 @@ def check(
         seed_globals=seed_globals,
     )
     _check_signature(mechanism, batch=batch)
-    _check_claim(claim)
-    family, at_delta = family_of(claim), None if delta is None else _delta_to_bound(delta)
+    check_claim(claim)
+    family, at_delta = family_of(claim), None if delta is None else delta_to_bound(delta)
     clock = Clock(seconds, goal=max_samples, alpha=alpha)
     neighbours = pairs_of(claim, neighbours, data, unusual=unusual)
     pairs = read_neighbours(neighbours, seed=seed, claim=claim)
@@ -343,9 +343,7 @@ class _Found:
         self.bound: Bound = lower_bound(search.replay, family, alpha=alpha, deadline=clock.deadline)
         #: The pair with the most evidence for the bound, or against the claim if there is no bound.
         self.leader = (
-            search.replay.richest(*map(np.ravel, family.points([self.bound.value])))
-            if self.bound.value
-            else search.best
+            search.replay.richest(family.points([self.bound.value])) if self.bound.value else search.best
         )
         #: Whether the time was over or the runs were interrupted.
         self.stopped = bool(notes)
@@ -439,10 +437,7 @@ class _Plan:
 def _check_options(
     *, alpha: object, seed: object, max_samples: object, jobs: object, timeout: object
 ) -> None:
-    if not (_is_number(alpha) and LEAST_ALPHA <= alpha < 1):
-        raise InvalidParameterError(
-            f"alpha must be in (0, 1) and at least {LEAST_ALPHA:g}, got {alpha!r}.", code="E-ALPHA-RANGE"
-        )
+    check_alpha(alpha)
     if not (_is_whole(max_samples) and max_samples >= 100):
         raise InvalidParameterError(
             f"max_samples must be an integer of at least 100, got {max_samples!r}.",
@@ -463,6 +458,14 @@ def _check_options(
         )
 
 
+def check_alpha(alpha: object) -> None:
+    """Require a significance level in [``LEAST_ALPHA``, 1)."""
+    if not (_is_number(alpha) and LEAST_ALPHA <= alpha < 1):
+        raise InvalidParameterError(
+            f"alpha must be in (0, 1) and at least {LEAST_ALPHA:g}, got {alpha!r}.", code="E-ALPHA-RANGE"
+        )
+
+
 def _is_whole(value: object) -> TypeGuard[int]:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
@@ -479,7 +482,7 @@ def _check_switches(**switches: object) -> None:
             )
 
 
-def _check_claim(claim: object) -> None:
+def check_claim(claim: object) -> None:
     """Require a privacy claim in the public view, because ``check`` compares the whole return value."""
     if not isinstance(claim, PrivacyClaim):
         raise InvalidParameterError(
@@ -529,7 +532,8 @@ def _check_signature(mechanism: Callable[..., Any], *, batch: bool) -> None:
         )
 
 
-def _delta_to_bound(delta: ExactLike) -> float:
+def delta_to_bound(delta: ExactLike) -> float:
+    """Return a delta in [0, 1), rounded up to a float."""
     number = exact(delta, name="delta")
     if not 0 <= number < 1:
         raise InvalidParameterError(f"delta must be in [0, 1), got {delta}.", code="E-DELTA-RANGE")
@@ -555,6 +559,7 @@ def _estimate(found: _Found, claim: PrivacyClaim, pairs: list[Neighbours], *, al
             "epsilon_tested": target.epsilon,
             "delta_tested": target.delta,
             "points_tested": np.column_stack([target.points.epsilons, target.points.deltas]).tolist(),
+            "divergences_tested": np.column_stack([target.points.orders, target.points.divergences]).tolist(),
             "log_wealth": search.log_wealth,
             "pair": leader,
             "pairs_of_runs": [candidate.attack.pairs for candidate in search.candidates],

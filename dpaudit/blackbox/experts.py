@@ -4,7 +4,8 @@
 both ends. ``split`` has one cut near each end, at the strongest past evidence against the claim, so that
 there is one cell to learn instead of many. ``floor`` is the range below all past values of one of the inputs.
 It is for the lowest bits of floats, where a finer grid identifies the input with certainty. ``signs``
-distinguishes negative, zero and positive values. ``floor`` and ``signs`` bet boldly.
+distinguishes negative, zero and positive values. ``floor`` and ``signs`` bet boldly. ``fine`` has cells in
+the middle and in the tails, for claims about divergences.
 """
 
 from __future__ import annotations
@@ -36,9 +37,12 @@ CELLS = 34
 EVEN_CELLS = 16
 TAIL_DEPTH = 12
 MIN_TAIL_COUNT = 8
+#: Levels in the middle that the rule ``fine`` adds to those of the tails.
+MIDDLE_LEVELS = np.arange(3, 14) / 16
 SPLIT_LEVELS = 32
 #: Shares of the capital of one feature. The split has the largest, because it has the fewest cells to learn.
 RULE_SHARES = {"split": 0.5, "even": 0.25, "tails": 0.25}
+FINE_RULE_SHARES = {"split": 0.3, "even": 0.15, "tails": 0.15, "fine": 0.4}
 BIT_SHARES = {"floor": 0.6, "split": 0.25, "even": 0.15}
 #: Shares of the ranks and of the score of whole outputs, if outputs repeat often. All other features then
 #: depend only on which of a few outputs occurred.
@@ -82,6 +86,15 @@ class Cut:
         counts[-1] += missing
         return counts
 
+    def places(self, pooled: Floats) -> Floats:
+        """Return the median of the ``pooled`` sorted values in each cell, NaN if there are none, (CELLS,)."""
+        found = np.full(CELLS, np.nan)
+        below = np.searchsorted(pooled, self.edges, side="left")
+        starts, stops = np.append(0, below), np.append(below, len(pooled))
+        filled = np.flatnonzero(stops > starts)
+        found[filled] = pooled[(starts[filled] + stops[filled] - 1) // 2]
+        return np.where(np.isfinite(found), found, np.nan)
+
     def ends(self, cell: int) -> tuple[float | None, float | None]:
         """Return the ends of a cell, which holds the values from the first end on, below the second."""
         low = float(self.edges[cell - 1]) if cell > 0 else None
@@ -96,10 +109,12 @@ def _quantile_edges(pooled: Floats, rule: str) -> Floats:
     if len(starts) < CELLS - 2:
         return pooled[starts]
     levels = np.arange(1, EVEN_CELLS) / EVEN_CELLS
-    if rule == "tails":
+    if rule in ("tails", "fine"):
         deepest = int(np.clip(np.log2(len(pooled) / MIN_TAIL_COUNT), 1, TAIL_DEPTH))
         tail = 2.0 ** -np.arange(1, deepest + 1)
         levels = np.union1d(tail, 1.0 - tail)
+        if rule == "fine":
+            levels = np.union1d(levels, MIDDLE_LEVELS)
     return quantile_cuts(pooled, levels)
 
 
@@ -148,10 +163,19 @@ class Experts:
         Names the parts of the outputs.
     guessed : Guesses
         Numbers to which noise may have been added, for the bits.
+    fine : bool
+        Whether there are also experts with cells by the rule ``fine``.
     """
 
     def __init__(
-        self, first: Past, *, epsilon: float, bits: bool, reader: OutcomeEncoder, guessed: Guesses = ()
+        self,
+        first: Past,
+        *,
+        epsilon: float,
+        bits: bool,
+        reader: OutcomeEncoder,
+        guessed: Guesses = (),
+        fine: bool = False,
     ) -> None:
         self._epsilon = epsilon
         width = first[0].values.shape[1]
@@ -163,7 +187,7 @@ class Experts:
             (OutputKind(reader), [Cut("even", 0.5)]),
         ]
         for feature, share in plain:
-            shares = _shares(feature)
+            shares = _shares(feature, fine=fine)
             self._features.append((feature, [Cut(rule, 3.0 * share * part) for rule, part in shares.items()]))
         if _repeats(first):
             self._raise_whole_outputs()
@@ -171,7 +195,15 @@ class Experts:
         #: Whether each expert bets from the first outputs on, shape (E,).
         self.bold = np.array([cut.rule in BOLD for _, cuts in self._features for cut in cuts])
         self.follow = FOLLOW
+        #: Typical past value in each cell, or NaN, shape (E, C).
+        self.places = np.full((len(self.bold), CELLS), np.nan)
         self.weights = [(1 - FOLLOW) * cut.weight / total for _, cuts in self._features for cut in cuts]
+        #: Shares of the capital for divergences: one expert for each feature, with its finest cells.
+        self.divergence_weights = [
+            sum(other.weight for other in cuts) / total if cut is cuts[-1] else 0.0
+            for _, cuts in self._features
+            for cut in cuts
+        ]
 
     def _raise_whole_outputs(self) -> None:
         """Give the shares ``WHOLE_SHARES`` to the two features of whole outputs."""
@@ -183,6 +215,7 @@ class Experts:
     def fit(self, past: Past) -> NDArray[np.int64]:
         """Learn features and cells from all past outcomes, and return their counts, shape (2, E, C)."""
         counts: tuple[list[NDArray[np.int64]], list[NDArray[np.int64]]] = ([], [])
+        places = []
         for feature, cuts in self._features:
             values = feature.learn(past)
             missing = [int(np.count_nonzero(np.isnan(side))) for side in values]
@@ -190,8 +223,10 @@ class Experts:
             pooled = np.sort(np.concatenate(ordered))
             for cut in cuts:
                 cut.fit(ordered[0], ordered[1], pooled, epsilon=self._epsilon)
+                places.append(cut.places(pooled))
                 for found, side, lost in zip(counts, ordered, missing, strict=True):
                     found.append(cut.counts(side, lost))
+        self.places = np.stack(places)
         return np.stack([np.stack(side) for side in counts])
 
     def counts(self, outcomes: Outcomes) -> NDArray[np.int64]:
@@ -215,11 +250,13 @@ def _repeats(first: Past) -> bool:
     return 2 * len(np.unique(keys)) <= len(keys)
 
 
-def _shares(feature: Feature) -> dict[str, float]:
+def _shares(feature: Feature, *, fine: bool) -> dict[str, float]:
     """Return how the capital of a feature is divided among rules."""
     if isinstance(feature, FloatSum):
         return {"signs": 1.0}
-    return BIT_SHARES if feature.name == LOWEST_BIT else RULE_SHARES
+    if feature.name == LOWEST_BIT:
+        return BIT_SHARES
+    return FINE_RULE_SHARES if fine else RULE_SHARES
 
 
 def _counts(cells: list[NDArray[np.int64]]) -> NDArray[np.int64]:

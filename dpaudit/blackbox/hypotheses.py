@@ -6,6 +6,12 @@ e-processes is an e-process, and refuting a point refutes the claim that implies
 end of a ball. Every epsilon is the upper end of a ball, or the number at which delta was computed. The tested
 points are therefore never stronger than the claim.
 
+A claim of GDP, zCDP or Rényi DP also bounds Rényi divergences, which are tested by their variational forms
+(``statistics.divergences``). mu-GDP implies mu^2/2-zCDP (Dong, Roth & Su 2022, corollary B.6), rho-zCDP is
+D_a <= rho a for every a > 1, and D_a increases with the order, down to the Kullback-Leibler divergence D_1
+(van Erven & Harremoës 2014, theorems 3 and 5). Half of the capital is for the points, half for the
+divergences.
+
 The family holds the same claim with other values of the bounded quantity, in increasing order. Each claim
 implies the later ones, as a lower bound requires.
 """
@@ -14,13 +20,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.blackbox.statistics.divergences import LEAST_ORDER
 from dpaudit.core.claims import (
     ApproxDP,
     GaussianDP,
@@ -48,6 +55,11 @@ MAX_EPSILON = 40.0
 GAUSSIAN_LOSSES = (-0.4, 0.0, 0.6, 1.2, 2.0, 3.0)
 #: Deltas at which the epsilon implied by a bound on Rényi divergences is tested.
 RENYI_DELTAS = tuple(Fraction(1, n) for n in (2, 4, 10, 30, 100, 1000))
+#: The same for tests whose level grows with delta times the number of records.
+SMALL_LOSSES, SMALL_DELTAS = (3.5, 4.0, 4.5, 5.0), tuple(Fraction(1, 10**k) for k in (4, 5, 6, 7))
+#: Orders of Rényi divergences that are tested, as far as the claim bounds them. Few outputs show more about a
+#: larger order than the point of a small delta does.
+ORDERS = (1, Fraction(3, 2), 2, 4, 8, 32)
 #: From this order on, conversions give stronger bounds than the total variation.
 WELL_CONVERTED = 2
 
@@ -60,15 +72,43 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Points:
-    """(epsilon, delta) points implied by one claim. ``epsilons`` and ``deltas`` have shape (K,)."""
+    """What a claim implies, or each of several claims (then the arrays have a leading axis of J claims).
+
+    Attributes
+    ----------
+    epsilons, deltas : array, shape (K,)
+        (epsilon, delta) points.
+    orders : array, shape (D,)
+        Orders of Rényi divergences, where 1 is the Kullback-Leibler divergence. Default: none.
+    divergences : array, shape (D,)
+        Their upper bounds.
+    """
 
     epsilons: Floats
     deltas: Floats
+    orders: Floats = field(default_factory=lambda: np.zeros(0))
+    divergences: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
-    def weights(self) -> Floats:
-        """Return the share of each point in the capital, shape (K,)."""
-        return np.full(len(self.epsilons), 1.0 / len(self.epsilons))
+    def middle(self) -> tuple[float, float]:
+        """Return the middle (epsilon, delta) point of one claim, which splits and notes use."""
+        place = len(self.epsilons) // 2
+        return float(self.epsilons[place]), float(self.deltas[place])
+
+    @property
+    def stacked(self) -> Points:
+        """Return the points of one claim with a leading axis of one claim."""
+        return Points(self.epsilons[None], self.deltas[None], self.orders, self.divergences[None])
+
+    def at(self, claims: slice) -> Points:
+        """Return the points of some of the claims."""
+        return Points(self.epsilons[claims], self.deltas[claims], self.orders, self.divergences[claims])
+
+    @property
+    def share(self) -> float:
+        """Return the share of one (epsilon, delta) point in the capital."""
+        points: int = self.epsilons.shape[-1]
+        return (0.5 if len(self.orders) else 1.0) / points
 
 
 @dataclass(frozen=True)
@@ -94,18 +134,23 @@ class Family:
         """Return the points of the tested claim, which is slightly weaker than the stated claim."""
         return self.points_at(float(self.values[self.place]))
 
-    def points(self, values: Sequence[float] | Floats) -> tuple[Floats, Floats]:
-        """Return the epsilons and deltas of the claims with these values, both of shape (J, K)."""
+    def points(self, values: Sequence[float] | Floats) -> Points:
+        """Return what the claims with these J values imply."""
         found = [self.points_at(float(value)) for value in values]
-        return np.stack([item.epsilons for item in found]), np.stack([item.deltas for item in found])
+        return Points(
+            np.stack([item.epsilons for item in found]),
+            np.stack([item.deltas for item in found]),
+            found[0].orders,
+            np.stack([item.divergences for item in found]),
+        )
 
 
-def family_of(claim: PrivacyClaim) -> Family:
-    """Return the family of ``claim``.
+def family_of(claim: PrivacyClaim, *, small: bool = False) -> Family:
+    """Return the family of ``claim``, at points with a ``small`` delta if its bound leaves the choice.
 
     Raises ``InvalidParameterError`` if the claim is of another kind, or no sample can refute it.
     """
-    points_at = _points_of(claim)
+    points_at = _points_of(claim, small=small)
     if isinstance(claim, ApproxDP):
         values, place = _delta_values(float(exact(claim.delta)))
     elif isinstance(claim, Profile) or not claim.bound:
@@ -141,19 +186,20 @@ def _power(claim: PrivacyClaim) -> float:
     return 2.0 if isinstance(claim, ZeroConcentratedDP | RenyiDP) else 1.0
 
 
-def _points_of(claim: PrivacyClaim) -> Callable[[float], Points]:
+def _points_of(claim: PrivacyClaim, *, small: bool) -> Callable[[float], Points]:
+    losses, at = (SMALL_LOSSES, SMALL_DELTAS) if small else (GAUSSIAN_LOSSES, RENYI_DELTAS)
     if isinstance(claim, PureDP):
         return lambda value: _point(value, 0.0)
     if isinstance(claim, ApproxDP):
         epsilon = rounded_up(exact(claim.epsilon))
         return lambda value: _point(epsilon, value)
     if isinstance(claim, GaussianDP):
-        return _gaussian_points
+        return lambda value: _gaussian_points(value, losses)
     if isinstance(claim, ZeroConcentratedDP):
-        return _concentrated_points
+        return lambda value: _concentrated_points(value, at)
     if isinstance(claim, RenyiDP):
         order = exact(claim.order)
-        return lambda value: _renyi_points(value, order)
+        return lambda value: _renyi_points(value, order, at)
     if isinstance(claim, Profile):
         stated = claim.exact_points
         return lambda value: _bounded(
@@ -167,44 +213,66 @@ def _points_of(claim: PrivacyClaim) -> Callable[[float], Points]:
 
 
 @lru_cache(maxsize=2048)
-def _gaussian_points(mu: float) -> Points:
+def _gaussian_points(mu: float, losses: tuple[float, ...]) -> Points:
     """Return points of the exact curve of N(0, 1) against N(mu, 1), at fixed quantiles of its privacy loss.
 
     The loss is distributed as N(mu^2/2, mu^2).
     """
-    epsilons = np.unique(np.clip([mu * (mu / 2 + z) for z in GAUSSIAN_LOSSES], 0.0, MAX_EPSILON))
-    epsilons = np.resize(epsilons, len(GAUSSIAN_LOSSES))  # if several are 0, the first epsilons count twice
-    return _bounded(
+    epsilons = np.unique(np.clip([mu * (mu / 2 + z) for z in losses], 0.0, MAX_EPSILON))
+    epsilons = np.resize(epsilons, len(losses))  # if several are 0, the first epsilons count twice
+    points = _bounded(
         [Fraction(epsilon) for epsilon in epsilons],
         [gaussian_delta(Fraction(mu) ** 2, Fraction(epsilon)) for epsilon in epsilons],
     )
+    return _with_divergences(points, [(order, Fraction(mu) ** 2 / 2 * order) for order in ORDERS])
 
 
 @lru_cache(maxsize=2048)
-def _concentrated_points(rho: float) -> Points:
+def _concentrated_points(rho: float, deltas: tuple[Fraction, ...]) -> Points:
     divergence = Fraction(rho)
-    orders = [best_order(divergence, delta) for delta in RENYI_DELTAS]
-    return _converted_points([(divergence * order, order) for order in orders])
+    orders = [best_order(divergence, delta) for delta in deltas]
+    points = _converted_points([(divergence * order, order) for order in orders], deltas)
+    return _with_divergences(points, [(order, divergence * order) for order in ORDERS])
 
 
 @lru_cache(maxsize=2048)
-def _renyi_points(divergence: float, order: Fraction) -> Points:
-    found = _converted_points([(Fraction(divergence), order)] * len(RENYI_DELTAS))
+def _renyi_points(divergence: float, order: Fraction, deltas: tuple[Fraction, ...]) -> Points:
+    found = _converted_points([(Fraction(divergence), order)] * len(deltas), deltas)
+    top = order if order >= LEAST_ORDER else Fraction(1)
+    tested = sorted({min(Fraction(low), top) for low in ORDERS}, reverse=True)
+    found = _with_divergences(found, [(low, Fraction(divergence)) for low in tested])
     if order >= WELL_CONVERTED:
         return found
     # The Kullback-Leibler divergence is at most a divergence of higher order, and bounds the total variation,
     # which is delta at epsilon 0 (Pinsker; Bretagnolle and Huber 1979). The bound is rounded up.
     variation = min(math.sqrt(divergence / 2), math.sqrt(-math.expm1(-divergence))) * (1 + RELATIVE_MARGIN)
-    return Points(np.append(found.epsilons, 0.0), np.append(found.deltas, min(variation, 1.0)))
+    return replace(
+        found,
+        epsilons=np.append(found.epsilons, 0.0),
+        deltas=np.append(found.deltas, min(variation, 1.0)),
+    )
 
 
-def _converted_points(bounds: Sequence[tuple[Fraction, Fraction]]) -> Points:
-    """Convert (divergence, order)-RDP to epsilon at each of ``RENYI_DELTAS``, with negative values as 0."""
+def _with_divergences(points: Points, bounds: Sequence[tuple[Fraction | int, Fraction]]) -> Points:
+    """Add bounds on the divergences of several orders, rounded up.
+
+    Orders are rounded down to a float. The divergence of the smaller order has the same bound.
+    """
+    orders = np.array([_rounded_down(order) for order, _ in bounds])
+    return replace(points, orders=orders, divergences=np.array([rounded_up(bound) for _, bound in bounds]))
+
+
+def _rounded_down(number: Fraction | int) -> float:
+    return -rounded_up(Fraction(-number))
+
+
+def _converted_points(bounds: Sequence[tuple[Fraction, Fraction]], deltas: Sequence[Fraction]) -> Points:
+    """Convert (divergence, order)-RDP to epsilon at each of ``deltas``, with negative values as 0."""
     epsilons = [
         upper_exact(converted(ball(divergence), order, delta))
-        for (divergence, order), delta in zip(bounds, RENYI_DELTAS, strict=True)
+        for (divergence, order), delta in zip(bounds, deltas, strict=True)
     ]
-    return _bounded(epsilons, RENYI_DELTAS)
+    return _bounded(epsilons, deltas)
 
 
 def _bounded(epsilons: Sequence[Fraction], deltas: Sequence[Fraction]) -> Points:

@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.blackbox.claim_betting import ClaimBetting
 from dpaudit.blackbox.deadline import Clock
 from dpaudit.blackbox.features import Past
 from dpaudit.blackbox.fork_test import FreshCopies
 from dpaudit.blackbox.global_generators import used
+from dpaudit.blackbox.hypotheses import Points
 from dpaudit.blackbox.independence import lie_apart, numbers_of, sign_in_copies, sign_of_memory
 from dpaudit.blackbox.mutation import CHANGES_ITS_INPUT, OnCopies, state_of
 from dpaudit.blackbox.outcomes import OutcomeEncoder
+from dpaudit.blackbox.pair import PairAttack
 from dpaudit.blackbox.power import Schedule, exclusive_probability, visible_epsilon
 from dpaudit.blackbox.runs import can_limit_time
 from dpaudit.blackbox.search import Search, Target
@@ -28,6 +31,7 @@ from dpaudit.core.neighbours import Neighbours
 __all__ = [
     "NEW_PROCESS",
     "RAISED",
+    "event_of",
     "fresh_copies",
     "memory",
     "note_on_bits",
@@ -35,6 +39,7 @@ __all__ = [
     "notes_on_outputs",
     "power",
     "power_notes",
+    "power_of",
     "strongest_event",
 ]
 
@@ -332,17 +337,25 @@ def power(search: Search, alpha: float) -> dict[str, Any]:
         or None.
     """
     attack = min((candidate.attack for candidate in search.candidates), key=lambda item: item.pairs)
-    sizes = [block.pairs for block in attack.blocks]
-    if attack.experts is None or not sizes or _why_little_power(search):
+    if _why_little_power(search):
         return {"events": [], "exclusive": None}
+    return power_of(attack, search.target.points, candidates=len(search.candidates), alpha=alpha)
+
+
+def power_of(attack: PairAttack, points: Points, *, candidates: int, alpha: float) -> dict[str, Any]:
+    """Compute the power of the blocks of one pair, as ``power`` does."""
+    sizes = [block.pairs for block in attack.blocks]
+    if attack.experts is None or not sizes:
+        return {"events": [], "exclusive": None}
+    epsilon, delta = points.middle
     schedule = Schedule(
-        epsilon=search.target.epsilon,
-        delta=search.target.delta,
+        epsilon=epsilon,
+        delta=delta,
         first=attack.pairs - sum(sizes),
         sizes=sizes,
-        share=float(np.median(attack.experts.weights)) / len(search.target.points.epsilons),
-        follow=attack.experts.follow / len(search.target.points.epsilons),
-        candidates=len(search.candidates),
+        share=float(np.median(attack.experts.weights)) * points.share,
+        follow=attack.experts.follow * points.share,
+        candidates=candidates,
         alpha=alpha,
     )
     events = [
@@ -351,28 +364,43 @@ def power(search: Search, alpha: float) -> dict[str, Any]:
     return {"events": events, "exclusive": exclusive_probability(schedule)}
 
 
+def _divergence(betting: ClaimBetting, points: Points) -> str:
+    """Describe the divergence with the strongest evidence, or return an empty text."""
+    place = betting.richest_order
+    if place is None:
+        return ""
+    order, bound = points.orders[place], points.divergences[place]
+    name = "Kullback-Leibler divergence" if order == 1 else f"Rényi divergence of order {order:g}"
+    return f"no single event: the {name} of the outputs is too large (the claim allows {bound:.4g})"
+
+
 def strongest_event(search: Search, pair: int) -> str:
     """Describe the cell of this pair's richest expert with the strongest evidence, with its counts."""
-    target = search.target
     candidate = search.candidates[pair]
-    attack, betting = candidate.attack, candidate.betting
-    if attack.experts is None or betting is None or candidate.log_wealth <= 0:
+    if candidate.betting is None or candidate.log_wealth <= 0:
         return ""
-    _, expert = np.unravel_index(int(np.argmax(betting.experts)), betting.experts.shape)
+    return event_of(candidate.attack, candidate.betting, search.target.points)
+
+
+def event_of(attack: PairAttack, betting: ClaimBetting, tested: Points) -> str:
+    """Describe the strongest evidence of one attack against a claim."""
+    expert = betting.richest_expert
+    if attack.experts is None or betting.richest_order is not None:
+        return _divergence(betting, tested)
     first, second = attack.known[:, expert].astype(float)
     wins, losses = np.maximum(first, second), np.minimum(first, second)
     # Choose the (epsilon, delta) point of the claim that this one event contradicts most.
-    points = zip(target.points.epsilons, target.points.deltas, strict=True)
+    points = zip(tested.epsilons, tested.deltas, strict=True)
     excess = np.array([wins - math.exp(epsilon) * losses - delta * attack.pairs for epsilon, delta in points])
     scores = excess / np.sqrt(wins + losses + 1.0)
     place, cell = np.unravel_index(int(np.argmax(scores)), scores.shape)
     if excess[place, cell] <= 0:
         return ""
-    epsilon, delta = target.points.epsilons[place], target.points.deltas[place]
+    epsilon, delta = tested.epsilons[place], tested.deltas[place]
     ratio = f"{wins[cell] / losses[cell]:.3g} times as often" if losses[cell] else "on one input only"
     allowed = f"{math.exp(epsilon):.3g} times" + (f" and {delta:.3g} of the runs more" if delta else "")
     return (
-        f"{attack.experts.describe(int(expert), int(cell))}: {first[cell]:.0f} of {attack.pairs} runs on the "
+        f"{attack.experts.describe(expert, int(cell))}: {first[cell]:.0f} of {attack.pairs} runs on the "
         f"first input, {second[cell]:.0f} of {attack.pairs} on the second ({ratio}; the claim allows "
         f"{allowed})"
     )

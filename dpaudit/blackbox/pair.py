@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.blackbox.claim_betting import ClaimBetting
 from dpaudit.blackbox.experts import CELLS, Experts
 from dpaudit.blackbox.grids import Guesses
+from dpaudit.blackbox.hypotheses import Points
 from dpaudit.blackbox.outcomes import OutcomeEncoder, Outcomes
 from dpaudit.blackbox.replay import Played
-from dpaudit.blackbox.statistics.cells import CellBetting, CellBlock
+from dpaudit.blackbox.statistics.cells import CellBlock
 from dpaudit.core.errors import CodedError
 
 __all__ = ["FIRST_BLOCK", "PairAttack", "next_block"]
@@ -42,15 +44,26 @@ class PairAttack:
         Names the parts of the outputs.
     guessed : Guesses
         Numbers to which noise may have been added (``grids.guesses``).
+    fine : bool
+        Whether there are experts with cells for divergences.
     """
 
-    def __init__(self, *, epsilon: float, bits: bool, reader: OutcomeEncoder, guessed: Guesses = ()) -> None:
+    def __init__(
+        self,
+        *,
+        epsilon: float,
+        bits: bool,
+        reader: OutcomeEncoder,
+        guessed: Guesses = (),
+        fine: bool = False,
+    ) -> None:
         self.blocks: list[CellBlock] = []
         self.experts: Experts | None = None
         self.pairs = 0
         self._epsilon = epsilon
         self._bits = bits
         self._guessed = guessed
+        self._fine = fine
         self._reader = reader
         self._past: tuple[list[Outcomes], list[Outcomes]] = ([], [])
         self._fitted = 0
@@ -81,13 +94,14 @@ class PairAttack:
         if self.experts is None:
             return None
         first = self.pairs - sum(block.pairs for block in self.blocks)
-        return Played(tuple(self.experts.weights), self.experts.follow, first, tuple(self.blocks))
+        weights, of_divergences = tuple(self.experts.weights), tuple(self.experts.divergence_weights)
+        return Played(weights, self.experts.follow, of_divergences, first, tuple(self.blocks))
 
-    def betting(self, epsilons: NDArray[np.float64], deltas: NDArray[np.float64]) -> CellBetting:
-        """Return a new bettor against these claims, to be updated with ``blocks``."""
-        if self.experts is None:
+    def betting(self, points: Points) -> ClaimBetting:
+        """Return a new bettor against claims that imply ``points``, to be updated with ``blocks``."""
+        if self.played is None:
             raise CodedError("betting requires a first block, got none.", code="E-BLOCK-MISSING")
-        return CellBetting(epsilons, deltas=deltas, weights=self.experts.weights, follow=self.experts.follow)
+        return self.played.betting(points)
 
     def play(self, first: Outcomes, second: Outcomes) -> CellBlock | None:
         """Count a block in the cells that were fixed before it, then learn from it.
@@ -97,7 +111,7 @@ class PairAttack:
         block = None
         if self.experts is not None:
             seen = np.stack([self.experts.counts(first), self.experts.counts(second)])
-            block = CellBlock(self._known, seen, self.experts.bold)
+            block = CellBlock(self._known, seen, self.experts.bold, self.experts.places)
             self.blocks.append(block)
             self._known = self._known + seen
         self._past[0].append(first)
@@ -117,6 +131,7 @@ class PairAttack:
                 bits=self._bits,
                 guessed=self._guessed,
                 reader=self._reader,
+                fine=self._fine,
             )
         self._known = self.experts.fit(past)
         self._fitted = self.pairs

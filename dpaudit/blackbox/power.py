@@ -119,7 +119,7 @@ def runs_needed(points: Points, *, candidates: int, alpha: float) -> int | None:
     informative = points.deltas < 1
     epsilons, deltas = points.epsilons[informative], points.deltas[informative]
     following = FOLLOWING if candidates > 1 else 0.0
-    share = FOLLOW / len(points.epsilons) * ((1 - following) / candidates + following)
+    share = FOLLOW * points.share * ((1 - following) / candidates + following)
     event = np.eye(2)[:, None, :]  # the outputs on the two inputs are in two different cells
     earned, known, leads = np.zeros(len(epsilons)), FIRST_BLOCK, np.zeros(len(epsilons), dtype=bool)
     while np.log1p(share * np.expm1(np.minimum(earned, 700))).max(initial=0.0) < goal:

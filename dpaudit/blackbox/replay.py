@@ -14,9 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpaudit.blackbox.claim_betting import ClaimBetting
+from dpaudit.blackbox.hypotheses import Points
 from dpaudit.blackbox.mixture import PairMixture
-from dpaudit.blackbox.statistics.capital import log_average
-from dpaudit.blackbox.statistics.cells import CellBetting, CellBlock
+from dpaudit.blackbox.statistics.cells import CellBlock
 
 __all__ = ["Played", "Replay"]
 
@@ -36,6 +37,8 @@ class Played:
         Shares of the experts.
     follow : float
         Share of the follower.
+    divergence_weights : sequence of float
+        Shares of the experts that bet on divergences.
     first : int
         Pairs of runs in the first block, which was for learning only.
     blocks : sequence of CellBlock
@@ -44,8 +47,15 @@ class Played:
 
     weights: Sequence[float]
     follow: float
+    divergence_weights: Sequence[float]
     first: int
     blocks: Sequence[CellBlock]
+
+    def betting(self, points: Points) -> ClaimBetting:
+        """Return a new bettor against claims that imply ``points``, to be updated with ``blocks``."""
+        return ClaimBetting(
+            points, weights=self.weights, follow=self.follow, divergence_weights=self.divergence_weights
+        )
 
 
 @dataclass(frozen=True)
@@ -64,52 +74,39 @@ class Replay:
     order: Sequence[int]
 
     def rejected_after(
-        self, epsilons: Floats, deltas: Floats, *, log_threshold: ArrayLike, deadline: float | None = None
+        self, points: Points, *, log_threshold: ArrayLike, deadline: float | None = None
     ) -> Floats:
         """Return the runs after which each claim was rejected, or infinity, shape (J,).
 
         Parameters
         ----------
-        epsilons, deltas : array, shape (J, K)
-            The points of each claim, which share its capital evenly.
+        points : Points
+            What each of J claims implies.
         log_threshold : number or array, shape (J,)
             The log-wealth that rejects a claim.
         deadline : float, optional
             After this time (``time.monotonic``), no further block is used, so fewer claims are rejected.
         """
-        thresholds = np.broadcast_to(np.asarray(log_threshold, dtype=float), len(epsilons))
-        rows = max(1, AT_ONCE // epsilons.shape[1])
-        parts = [
-            self._rejected(epsilons[part], deltas[part], thresholds[part], deadline)
-            for part in (slice(start, start + rows) for start in range(0, len(epsilons), rows))
-        ]
-        return np.concatenate(parts)
+        count, size = points.epsilons.shape
+        thresholds = np.broadcast_to(np.asarray(log_threshold, dtype=float), count)
+        rows = max(1, AT_ONCE // size)
+        parts = [slice(start, start + rows) for start in range(0, count, rows)]
+        return np.concatenate([self._rejected(points.at(part), thresholds[part], deadline) for part in parts])
 
-    def richest(self, epsilons: Floats, deltas: Floats) -> int:
-        """Return the pair with the largest final wealth against a claim of K points, or 0 if none has run."""
-        weights = np.full(len(epsilons), 1.0 / len(epsilons))
+    def richest(self, points: Points) -> int:
+        """Return the pair with the largest final wealth against one claim, or 0 if none has run."""
         wealth = np.full(len(self.played), -np.inf)
         for place, item in enumerate(self.played):
             if item is not None:
-                bettor = CellBetting(epsilons, deltas=deltas, weights=item.weights, follow=item.follow)
-                logs = np.zeros(len(epsilons))
+                bettor = item.betting(points)
                 for block in item.blocks:
-                    logs = bettor.update(block)
-                wealth[place] = log_average(logs, weights)
+                    bettor.update(block)
+                wealth[place] = bettor.log_wealth[0]
         return int(np.argmax(wealth))
 
-    def _rejected(
-        self, epsilons: Floats, deltas: Floats, thresholds: Floats, deadline: float | None
-    ) -> Floats:
-        claims, points = epsilons.shape
-        shares = np.full(points, 1.0 / points)
-        bettors = {
-            place: CellBetting(
-                epsilons.ravel(), deltas=deltas.ravel(), weights=item.weights, follow=item.follow
-            )
-            for place, item in enumerate(self.played)
-            if item is not None
-        }
+    def _rejected(self, points: Points, thresholds: Floats, deadline: float | None) -> Floats:
+        claims = len(points.epsilons)
+        bettors = {place: item.betting(points) for place, item in enumerate(self.played) if item is not None}
         blocks = [iter(item.blocks if item else ()) for item in self.played]
         mixture = PairMixture(len(self.played), claims)
         found, standing = np.full(claims, np.inf), np.arange(claims)
@@ -124,15 +121,14 @@ class Replay:
             else:
                 block = next(blocks[place])
                 runs += 2 * block.pairs
-                logs = bettors[place].update(block).reshape(len(standing), points)
-                wealth = mixture.update(place, log_average(logs, shares, axis=1))
+                wealth = mixture.update(place, bettors[place].update(block))
                 stands = ~(wealth >= thresholds[standing])
                 if not stands.all():  # a rejected claim stays rejected, so betting against it ends
                     found[standing[~stands]] = runs
                     standing = standing[stands]
                     mixture.keep(stands)
                     for bettor in bettors.values():
-                        bettor.keep(np.repeat(stands, points))
+                        bettor.keep(stands)
                 if not len(standing):
                     break
             seen.add(place)

@@ -57,6 +57,10 @@ class CheckResult:
         The delta at which a bound on epsilon was requested.
     replay : Replay or None
         The blocks of outputs, to compute more bounds. None if no bound holds.
+    assuming : str
+        What the bound assumes, after "assuming".
+    unit : str
+        What ``samples`` counts.
     """
 
     claim: PrivacyClaim
@@ -70,6 +74,8 @@ class CheckResult:
     not_audited: str = ""
     at_delta: float | None = None
     replay: Replay | None = field(default=None, compare=False)
+    assuming: str = "independent calls"
+    unit: str = "runs"
 
     @property
     def verdict(self) -> VerdictKind:
@@ -93,6 +99,8 @@ class CheckResult:
     def power(self) -> str:
         """Describe what a check without a violation would have detected. Empty for any other result."""
         if self.not_audited or self.verdict is VerdictKind.REFUTED or self.evidence.lower is None:
+            return ""
+        if "power" not in self.evidence.details:
             return ""
         if self.weakest == "none":
             return "no violation found, and none would have been detected with probability 1/2"
@@ -206,7 +214,7 @@ class CheckResult:
         else:
             lines = [f"{self.headline}: {claim}"]
         if self.evidence.lower is not None:
-            lines.append(f"{found}, assuming independent calls")
+            lines.append(f"{found}, assuming {self.assuming}")
             if self._epsilon_at_delta is not None:
                 lines.append(
                     f"  epsilon > {at_least(self._epsilon_at_delta)} at delta = {self.at_delta:g}, with "
@@ -234,7 +242,7 @@ class CheckResult:
 
     def _found(self) -> str:
         evidence = self.evidence
-        runs = f"({self.samples:,} runs, {evidence.scope})"
+        runs = f"({self.samples:,} {self.unit}, {evidence.scope})"
         if evidence.lower is None or not evidence.samples:
             return f"no bound on {evidence.quantity} {runs}"
         if not evidence.lower:

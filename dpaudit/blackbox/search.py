@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.blackbox.claim_betting import ClaimBetting
 from dpaudit.blackbox.deadline import Clock
 from dpaudit.blackbox.grids import guesses
 from dpaudit.blackbox.hypotheses import Points
@@ -25,8 +26,7 @@ from dpaudit.blackbox.replay import Replay
 from dpaudit.blackbox.rounding import largest_number
 from dpaudit.blackbox.runs import Chunk, chunks_of, limit_calls, run_compared
 from dpaudit.blackbox.statistics.blocks import Failure, Workers
-from dpaudit.blackbox.statistics.capital import log_average
-from dpaudit.blackbox.statistics.cells import CellBetting, CellBlock, log_gains
+from dpaudit.blackbox.statistics.cells import CellBlock, log_gains
 from dpaudit.blackbox.words import in_words
 from dpaudit.core.errors import MechanismError
 
@@ -69,12 +69,12 @@ class Target:
     @property
     def epsilon(self) -> float:
         """Return the epsilon of the middle point, which splits and notes use."""
-        return float(self.points.epsilons[len(self.points.epsilons) // 2])
+        return self.points.middle[0]
 
     @property
     def delta(self) -> float:
         """Return the delta of the middle point."""
-        return float(self.points.deltas[len(self.points.deltas) // 2])
+        return self.points.middle[1]
 
 
 class Candidate:
@@ -84,11 +84,15 @@ class Candidate:
         self.encoder = OutcomeEncoder()
         guessed = guesses(data) if target.bits else ()
         self.attack = PairAttack(
-            epsilon=target.epsilon, bits=target.bits, reader=self.encoder, guessed=guessed
+            epsilon=target.epsilon,
+            bits=target.bits,
+            reader=self.encoder,
+            guessed=guessed,
+            fine=bool(len(target.points.orders)),
         )
         self.log_wealth = 0.0
         self.wait = math.inf
-        self.betting: CellBetting | None = None
+        self.betting: ClaimBetting | None = None
         self._target = target
         self._index = index
         self._data = data
@@ -108,9 +112,9 @@ class Candidate:
         first, second = self._draw(pairs, workers, clock, samples)
         block = self.attack.play(first, second)
         if self.betting is None:
-            self.betting = self.attack.betting(self._target.points.epsilons, self._target.points.deltas)
+            self.betting = self.attack.betting(self._target.points.stacked)
         if block is not None:
-            self.log_wealth = float(log_average(self.betting.update(block), self._target.points.weights))
+            self.log_wealth = float(self.betting.update(block)[0])
         self.wait = self._expected_wait()
 
     def _expected_wait(self) -> float:
@@ -119,6 +123,8 @@ class Candidate:
         gains = log_gains(CellBlock(known, known), target.points.epsilons, target.points.deltas)
         # Exclude bold experts. Their cells were filled by one input only, so past gains predict nothing.
         rate = float(gains[:, ~self.attack.bold].max()) / self.attack.pairs
+        if len(target.points.orders):  # bets on divergences are known by what they have earned
+            rate = max(rate, self.log_wealth / self.attack.pairs)
         return max(WEALTH_AIM - self.log_wealth, 0.0) / rate if rate > 0 else math.inf
 
     def _draw(self, pairs: int, workers: Workers, clock: Clock, samples: int) -> tuple[Outcomes, Outcomes]:

@@ -13,7 +13,7 @@ import dpaudit
 from dpaudit.blackbox.bounds import CHUNK, FINE, lower_bound
 from dpaudit.blackbox.hypotheses import Family, Points, family_of
 from dpaudit.blackbox.replay import Played, Replay
-from dpaudit.blackbox.statistics.cells import CellBetting, CellBlock
+from dpaudit.blackbox.statistics.cells import CellBlock
 from tests.blackbox.black_boxes import laplace
 from tests.errors import raises
 from tests.rates import FALSE_FAILURE_RATE
@@ -26,8 +26,8 @@ class Told:
     def __init__(self, after, *, alpha: float) -> None:
         self._after, self._most = after, math.log(1 / (0.9 * alpha)) + 1e-9
 
-    def rejected_after(self, epsilons, deltas, *, log_threshold, deadline=None):
-        found = np.array([self._after(float(value)) for value in epsilons[:, 0]])
+    def rejected_after(self, points, *, log_threshold, deadline=None):
+        found = np.array([self._after(float(value)) for value in points.epsilons[:, 0]])
         return np.where(np.broadcast_to(log_threshold, len(found)) <= self._most, found, np.inf)
 
 
@@ -83,14 +83,12 @@ def test_a_replay_bets_as_the_run_did() -> None:
     )
     family = family_of(claim)
     points = family.points(family.values[[family.place]])
-    stopped = result.replay.rejected_after(*points, log_threshold=math.log(20))
+    stopped = result.replay.rejected_after(points, log_threshold=math.log(20))
     assert result.verdict == "refuted"
-    played = result.replay.played[0]
-    betting = CellBetting(points[0][0], deltas=points[1][0], weights=played.weights, follow=played.follow)
-    for block in played.blocks:
-        last = betting.update(block)
-    wealth = math.log(np.mean(np.exp(last)))
-    assert result.replay.rejected_after(*points, log_threshold=wealth - 1e-9)[0] <= result.samples
+    betting = result.replay.played[0].betting(points)
+    for block in result.replay.played[0].blocks:
+        wealth = float(betting.update(block)[0])
+    assert result.replay.rejected_after(points, log_threshold=wealth - 1e-9)[0] <= result.samples
     assert stopped[0] == result.samples
 
 
@@ -126,9 +124,10 @@ def test_larger_values_of_a_family_claim_less() -> None:
     ):
         family = family_of(claim)
         assert np.all(np.diff(family.values) > 0)
-        epsilons, deltas = family.points(family.values[:: max(1, len(family.values) // 6)])
-        assert np.all(np.diff(epsilons, axis=0) >= -1e-12)
-        assert np.all(np.diff(deltas, axis=0) >= 0)
+        points = family.points(family.values[:: max(1, len(family.values) // 6)])
+        assert np.all(np.diff(points.epsilons, axis=0) >= -1e-12)
+        assert np.all(np.diff(points.deltas, axis=0) >= 0)
+        assert np.all(np.diff(points.divergences, axis=0) > 0)
 
 
 def test_claims_that_no_sample_refutes_are_refused() -> None:
@@ -189,7 +188,7 @@ def test_a_true_value_is_rejected_at_most_as_often_as_alpha() -> None:
                 seen = np.array([[[ones[0], size - ones[0]]], [[ones[1], size - ones[1]]]])
                 blocks.append(CellBlock(known_of(counts, seen), seen))
                 counts = counts + seen
-            replay = Replay([Played((1.0,), 0.0, 0, blocks)], [0] * (1 + len(blocks)))
+            replay = Replay([Played((1.0,), 0.0, (1.0,), 0, blocks)], [0] * (1 + len(blocks)))
             values = np.array([0.3, 0.6, 0.97, 1.04, 1.3, 1.6])
             family = Family(values, 1, lambda value: Points(np.array([value]), np.zeros(1)))
             wrong += lower_bound(replay, family, alpha=0.05).value > 1

@@ -9,6 +9,7 @@ from dpaudit.blackbox.statistics.betting import (
 from dpaudit.blackbox.statistics.blocks import Failure, StepLimitError, Steps, Workers, run_in_blocks
 from dpaudit.blackbox.statistics.capital import Capital, log_average
 from dpaudit.blackbox.statistics.cells import CellBetting, CellBlock, cell_stakes
+from dpaudit.blackbox.statistics.divergences import DivergenceBetting
 from dpaudit.blackbox.statistics.families import bonferroni, e_benjamini_hochberg, holm, pair_weight
 from dpaudit.blackbox.statistics.fit import (
     FitPaths,
@@ -31,6 +32,7 @@ __all__ = [
     "Capital",
     "CellBetting",
     "CellBlock",
+    "DivergenceBetting",
     "Failure",
     "FitPaths",
     "PairBetting",

@@ -55,11 +55,20 @@ class CellBlock:
         Counts in the block.
     bold : array of bool, shape (E,), optional
         Experts that bet from the first outputs on. Default: none.
+    places : array, shape (E, C), optional
+        Typical past value of the feature in each cell, or NaN. Default: unknown.
     """
 
     known: NDArray[np.int64] | NDArray[np.float64]
     seen: NDArray[np.int64] | NDArray[np.float64]
     bold: NDArray[np.bool_] | None = None
+    places: NDArray[np.float64] | None = None
+
+    def of(self, experts: NDArray[np.int64]) -> CellBlock:
+        """Return the block for some experts only."""
+        bold = None if self.bold is None else self.bold[experts]
+        places = None if self.places is None else self.places[experts]
+        return CellBlock(self.known[:, experts], self.seen[:, experts], bold, places)
 
     @property
     def pairs(self) -> int:

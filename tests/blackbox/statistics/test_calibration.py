@@ -10,6 +10,7 @@ import pytest
 from dpaudit.blackbox.statistics import (
     CellBetting,
     CellBlock,
+    DivergenceBetting,
     PairBetting,
     delta_log_wealth,
     difference_log_wealth,
@@ -60,6 +61,27 @@ def cells(epsilon: float, delta: float, *, bold: bool = False) -> object:
     return path
 
 
+def divergences(order: float) -> object:
+    """Three cells whose Rényi divergence in both directions is exactly the claimed one."""
+    first = np.array([0.5, 0.3, 0.2])
+    if order == 1:
+        bound = float(np.sum(first * np.log(first / first[::-1])))
+    else:
+        bound = float(np.log(np.sum(first**order * first[::-1] ** (1 - order))) / (order - 1))
+
+    def path(rng: np.random.Generator) -> np.ndarray:
+        betting = DivergenceBetting([order], [[bound]], weights=[1.0])
+        known = np.zeros((2, 1, 3), dtype=np.int64)
+        wealth = []
+        for size in [12] * 10 + [30] * 15:
+            seen = np.stack([rng.multinomial(size, first), rng.multinomial(size, first[::-1])])[:, None, :]
+            wealth.append(betting.update(CellBlock(known, seen, places=np.arange(3.0)[None]))[0])
+            known = known + seen
+        return np.array(wealth)
+
+    return path
+
+
 def repeats_at_their_bound(rng: np.random.Generator) -> np.ndarray:
     """Uniform on 2^14 values: each earlier draw is repeated with probability exactly the declared atom."""
     return repeat_log_wealth(rng.integers(0, 2**14, STEPS), atom=2.0**-14)
@@ -77,6 +99,9 @@ NULLS = {
     "cell betting": cells(1.0, 0.0),
     "cell betting with delta": cells(1.0, 0.05),
     "bold cell betting": cells(1.0, 0.0, bold=True),
+    "Kullback-Leibler divergence": divergences(1.0),
+    "Rényi divergence of order 2": divergences(2.0),
+    "Rényi divergence of order 8": divergences(8.0),
     "mean": lambda rng: mean_log_wealth(rng.beta(1, 3, STEPS), low=0.0, high=1.0, at_most=0.25),
     "rare mean": lambda rng: mean_log_wealth(
         (rng.random(STEPS) < 0.01) * 1.0, low=0.0, high=1.0, at_most=0.01
@@ -133,6 +158,21 @@ def test_calibration_catches_a_payoff_learned_on_its_own_pair() -> None:
         return PairBetting([1.0]).update(
             np.where(here, first < 0.5, first > 0.5), np.where(here, second < 0.5, second > 0.5)
         )
+
+    assert not calibrate(path, alpha=0.2, repeats=100).valid
+
+
+def test_calibration_catches_scores_learnt_on_their_own_block() -> None:
+    """Negative control: a divergence that is estimated on the outputs that it is paid for is caught."""
+    share = [0.1, 0.8, 0.1]
+
+    def path(rng: np.random.Generator) -> np.ndarray:
+        betting = DivergenceBetting([1.0], [[0.001]], weights=[1.0])
+        wealth = []
+        for _ in range(60):
+            seen = np.stack([rng.multinomial(100, share), rng.multinomial(100, share)])[:, None, :]
+            wealth.append(betting.update(CellBlock(seen, seen))[0])
+        return np.array(wealth)
 
     assert not calibrate(path, alpha=0.2, repeats=100).valid
 
