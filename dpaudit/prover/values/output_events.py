@@ -22,7 +22,7 @@ import math
 import pickle
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -41,10 +41,11 @@ from dpaudit.core.rounding_modes import MODES, rounding_mode
 from dpaudit.core.views import PUBLIC
 from dpaudit.prover.forms import ZERO, Form
 from dpaudit.prover.symbols import RefusedError
-from dpaudit.prover.values.climb import climbed, constants_of, extremes
+from dpaudit.prover.values.climb import climbed, constants_of, extremes, ordered
 from dpaudit.prover.values.cross_check import seeded
 from dpaudit.prover.values.exact_witness import REFUSALS, STEADY, UNROUNDED, exceeds, within
 from dpaudit.prover.values.noise_regions import enclosed, estimated
+from dpaudit.prover.values.number_cells import best_places, crossings
 from dpaudit.prover.values.programs import inputs_of, unwrapped_program
 from dpaudit.prover.values.prove import PrivacyClaim
 from dpaudit.prover.values.samples import quiet
@@ -57,6 +58,10 @@ EQUAL = Fraction(1, 10**6)
 #: Cuts beside a number without noise, in scales of its noise, for one number and for several.
 CUTS = (0, Fraction(1, 2), 1, 2, 3, 5)
 SEVERAL = (0, 1, 3)
+#: Places where the ratio of densities is computed, cuts between which they may cross, and widths, in scales.
+FINE = (0, Fraction(1, 4), Fraction(1, 2), 1, Fraction(3, 2), 2, 3, 5, 8, 16)
+FAR = (0, Fraction(1, 4), Fraction(1, 2), 1, Fraction(3, 2), 2, 3, 5, 8, 12, 16, 24)
+THIN = Fraction(1, 2000)
 #: Runs with real noise on each side, limits on events and numbers, and failures after which the search ends.
 RUNS, MAX_EVENTS, MAX_NUMBERS, MAX_FAILED, MAX_CELLS = 12, 300, 40, 4, 60
 #: Seconds for the last pair after the time limit.
@@ -166,8 +171,11 @@ def _found(
 ) -> Witness | None:
     function = unwrapped_program(program)[0]
     search = _Search(_symbolic(program, function), claim, until)
-    ranked = sorted(((search.loss(pair), pair) for pair in pairs), key=lambda one: -one[0])
     constants = constants_of(function.__code__)
+    half = (time.monotonic() + until) / 2
+    ranked = [(search.loss(pair), pair) for pair in pairs]
+    ranked += ordered(data, claim.adjacency, search.loss, constants=constants, until=half)
+    ranked.sort(key=lambda one: -one[0])
     searches = (
         method(data, claim.adjacency, search.loss, constants=constants, until=until)
         for method in (extremes, climbed)
@@ -230,7 +238,9 @@ class _Search:
         if sides is None:
             return 0.0
         try:
-            events = _events(*sides, fine=not isinstance(self.claim, PureDP))
+            fine = not isinstance(self.claim, PureDP)
+            events = _events(*sides, fine=fine)
+            events += [] if fine else self._refined(sides)
             ends = [self._estimates(sides, event) for event in events]
         except REFUSALS:  # numbers too large for floats
             return 0.0
@@ -265,7 +275,8 @@ class _Search:
         if sides is None:
             return None
         try:
-            known = [(event, ends) for event in _events(*sides) if (ends := self._estimates(sides, event))]
+            events = [*_events(*sides), *self._refined(sides)]
+            known = [(event, ends) for event in events if (ends := self._estimates(sides, event))]
             if isinstance(self.claim, PureDP):
                 known = [max(known, key=lambda one: _ratio(*one[1]))]
             else:
@@ -273,7 +284,7 @@ class _Search:
             found = self._witness(pair, sides, [event for event, _ in known])
         except REFUSALS:  # no bound for this claim
             return None
-        if found is None or not self._is_steady(pair, known) or not self._agrees(pair, sides):
+        if found is None or not self._is_steady(pair, sides, known) or not self._agrees(pair, sides):
             return None
         found = within(found, most)
         if found is None:
@@ -281,6 +292,30 @@ class _Search:
         with quiet():
             share = unrounded(*pair)
         return found if share >= UNROUNDED else None
+
+    def _refined(self, sides: Any) -> list[_Event]:
+        """Return more cells of single noisy numbers: where the ratio of the densities is largest, or 1."""
+        found: list[_Event] = []
+        pure = isinstance(self.claim, PureDP)
+        for texts, fixed, place, paths in _single_numbers(*sides, alike=not pure):
+            one = ((place, Fraction(1)),)
+
+            def cell(low: Fraction, high: Fraction, one: Weights = one, rest: Any = (texts, fixed)) -> _Event:
+                return _Event(rest[0], (*rest[1], *_inside(one, low, high)))
+
+            def chances(low: Fraction, high: Fraction, cell: Any = cell) -> tuple[float, float] | None:
+                return self._estimates(sides, cell(low, high))
+
+            width = THIN * min(_spread(path, _form(path, place)) for side in paths for path in side)
+            if pure:
+                places = best_places(_cuts(place, paths, FINE), width, chances)
+                found += [cell(at, at + width) for at in places]
+            else:
+                factor = math.exp(float(self.claim.epsilon)) if isinstance(self.claim, ApproxDP) else 1.0
+                cuts = _cuts(place, paths, FAR)
+                cuts = sorted({*cuts, *crossings(cuts, chances, factor)})
+                found += [_Event(texts, (*fixed, *part)) for part in _between(one, cuts, True)]
+        return found
 
     def _witness(self, pair: tuple[Any, Any], sides: Any, events: Sequence[_Event]) -> Witness | None:
         """Return the table of the events and of the rest, if it gives a bound above the claim."""
@@ -306,12 +341,15 @@ class _Search:
             return None
         return found if exceeds(found.bound, self.claim) else None
 
-    def _is_steady(self, pair: tuple[Any, Any], known: Sequence[tuple[_Event, tuple[float, float]]]) -> bool:
+    def _is_steady(
+        self, pair: tuple[Any, Any], sides: Any, known: Sequence[tuple[_Event, tuple[float, float]]]
+    ) -> bool:
         """Return whether the probabilities are the same in all rounding modes."""
+        draws = _draws(sides)
         for mode in MODES:
             with rounding_mode(mode):
                 sides = self._sides(pair)
-            if sides is None:
+            if sides is None or _draws(sides) != draws:  # a scale may be 0 in one mode only
                 return False
             for event, ends in known:
                 again = self._estimates(sides, event)
@@ -331,6 +369,11 @@ class _Search:
             ) and all(
                 self.program.replays(data, paths, RUNS) for data, paths in zip(pair, sides, strict=True)
             )
+
+
+def _draws(sides: Any) -> list[list[str]]:
+    """Return the names of the draws on each path of both sides."""
+    return [sorted(path.noise) for side in sides for path in side]
 
 
 def _ratio(p: float, q: float) -> float:
@@ -366,21 +409,8 @@ def _events(
     here: Sequence[SymbolicPath], there: Sequence[SymbolicPath], *, fine: bool = True
 ) -> list[_Event]:
     """Return events that may tell two sides apart. Fine ones divide the values of one number into cells."""
-    patterns: dict[Any, tuple[list[SymbolicPath], list[SymbolicPath]]] = {}
-    for side, paths in enumerate((here, there)):
-        for path in paths:
-            key = tuple(p if isinstance(p, str) or not p.terms else None for p in path.output)
-            patterns.setdefault(key, ([], []))[side].append(path)
     found: list[_Event] = []
-    for key, sides in patterns.items():
-        texts = tuple(part if isinstance(part, str) else None for part in key)
-        fixed = [
-            bound
-            for place, part in enumerate(key)
-            if isinstance(part, Form)
-            for bound in _near(((place, Fraction(1)),), part.constant)
-        ]
-        noisy = [place for place, part in enumerate(key) if part is None]
+    for texts, fixed, noisy, sides in _patterns(here, there):
         if len(noisy) <= MAX_NUMBERS:
             parts = _cells(noisy[0], sides, fine) if len(noisy) == 1 else _tails(noisy, sides)
             parts += [bounds for one in sides for bounds in _without_noise(noisy, one)]
@@ -391,10 +421,57 @@ def _events(
     return list(dict.fromkeys(found))
 
 
+#: The texts of an output, the bounds of its constants, the places of its noisy numbers, and the paths.
+Pattern = tuple[tuple[str | None, ...], list[Bound], list[int], tuple[list[SymbolicPath], list[SymbolicPath]]]
+
+
+def _patterns(here: Sequence[SymbolicPath], there: Sequence[SymbolicPath]) -> list[Pattern]:
+    """Return the paths of both sides by the texts and constants of their outputs."""
+    patterns: dict[Any, tuple[list[SymbolicPath], list[SymbolicPath]]] = {}
+    for side, paths in enumerate((here, there)):
+        for path in paths:
+            key = tuple(p if isinstance(p, str) or not p.terms else None for p in path.output)
+            patterns.setdefault(key, ([], []))[side].append(path)
+    found = []
+    for key, sides in patterns.items():
+        texts = tuple(part if isinstance(part, str) else None for part in key)
+        fixed = [
+            bound
+            for place, part in enumerate(key)
+            if isinstance(part, Form)
+            for bound in _near(((place, Fraction(1)),), part.constant)
+        ]
+        found.append((texts, fixed, [place for place, part in enumerate(key) if part is None], sides))
+    return found
+
+
+def _single_numbers(
+    here: Sequence[SymbolicPath], there: Sequence[SymbolicPath], *, alike: bool
+) -> Iterator[tuple[tuple[str | None, ...], list[Bound], int, Any]]:
+    """Yield the patterns with one noisy number.
+
+    Without ``alike``, only if its noise differs between the paths, or is Cauchy noise.
+    """
+    for texts, fixed, noisy, sides in _patterns(here, there):
+        if len(noisy) == 1 and all(sides):
+            paths = [path for side in sides for path in side]
+            parts = [(path, _form(path, noisy[0]).terms) for path in paths]
+            spreads = {
+                tuple((f * path.noise[n].scale, path.noise[n].law) for n, f in terms.items())
+                for path, terms in parts
+            }
+            if alike or len(spreads) > 1 or any(law == "cauchy" for [*one] in spreads for _, law in one):
+                yield texts, fixed, noisy[0], sides
+
+
+def _inside(one: Weights, low: Fraction, high: Fraction) -> tuple[Bound, Bound]:
+    """Return the bounds of ``low <= combination <= high``."""
+    return (tuple((place, -factor) for place, factor in one), low), (one, -high)
+
+
 def _near(weights: tuple[tuple[int, Fraction], ...], value: Fraction) -> list[Bound]:
     most = EQUAL * max(Fraction(1), abs(value))
-    opposite = tuple((place, -factor) for place, factor in weights)
-    return [(weights, -value - most), (opposite, value - most)]
+    return [*_inside(weights, value - most, value + most)]
 
 
 def _spread(path: SymbolicPath, form: Form) -> Fraction:
@@ -430,7 +507,7 @@ def _between(one: Weights, cuts: Sequence[Fraction], fine: bool) -> list[tuple[B
     found: list[tuple[Bound, ...]] = [((other, cuts[-1]),), ((one, -cuts[0]),)]
     for low, high in itertools.pairwise(cuts) if fine else ():
         gap = (high - low) / 10**9
-        found.append(((other, low + gap), (one, gap - high)))
+        found.append(_inside(one, low + gap, high - gap))
     if not fine:
         return [*found, ((other, cuts[len(cuts) // 2]),), ((one, -cuts[len(cuts) // 2]),)]
     return found + [((other, cut),) for cut in cuts[:-1]] + [((one, -cut),) for cut in cuts[1:]]
@@ -441,7 +518,9 @@ def _tails(noisy: Sequence[int], sides: Any) -> list[tuple[Bound, ...]]:
     found: list[tuple[Bound, ...]] = [()]
     if not noisy or not all(sides):
         return found
-    means = [[sum(_form(p, n).constant for p in side) / len(side) for n in noisy] for side in sides]
+    means = [[sum((_form(p, n).constant for p in side), ZERO) / len(side) for n in noisy] for side in sides]
+    changed = [k for k in range(len(noisy)) if means[0][k] != means[1][k]]
+    found += [(_half_line(noisy[k], (means[0][k] + means[1][k]) / 2, up=True),) for k in changed]
     for side in (0, 1):
         for step in SEVERAL:
             bounds: list[Bound] = []
@@ -450,9 +529,7 @@ def _tails(noisy: Sequence[int], sides: Any) -> list[tuple[Bound, ...]]:
                 if change:
                     cuts = _cuts(place, sides, (step,))
                     up = change > 0
-                    bounds.append(
-                        (((place, Fraction(-1)),), cuts[-1]) if up else (((place, Fraction(1)),), -cuts[0])
-                    )
+                    bounds.append(_half_line(place, cuts[-1] if up else cuts[0], up=up))
             found.append(tuple(bounds))
             found += [(bound,) for bound in bounds if len(bounds) > 1]
     return found
@@ -486,6 +563,11 @@ def _of_likelihood(noisy: Sequence[int], sides: Any, fine: bool) -> list[tuple[B
         for sign in (1, -1)
     }
     return _between(weights, sorted(cuts), fine)
+
+
+def _half_line(place: int, cut: Fraction, *, up: bool) -> Bound:
+    """Return the bound that a number is above the cut, or below it."""
+    return (((place, Fraction(-1)),), cut) if up else (((place, Fraction(1)),), -cut)
 
 
 def _without_noise(noisy: Sequence[int], paths: Sequence[SymbolicPath]) -> list[tuple[Bound, ...]]:
