@@ -363,8 +363,9 @@ def _few_values(
         yield [low] * (k + 1) + [high] * (size - k - 1), high
     inside = [n for n in constants.numbers if low < n < high]
     middle = (min(inside, default=low) + max(inside, default=high)) / 2
-    for gap in dict.fromkeys(n for n in inside if 0 < n <= (high - low) / 2):
-        for half in range(1, size // 2 + 1):
+    gaps = dict.fromkeys(n for n in inside if 0 < n <= (high - low) / 2)
+    for half in sorted(range(1, size // 2 + 1), key=lambda k: (-k % 4, k)):  # every fourth one first
+        for gap in gaps:
             outer = size // 2 - half
             near = [middle] * half + [middle + gap] * (size - 1 - half - 2 * outer)
             records = [*near, *[low] * outer, *[high] * outer]

@@ -30,20 +30,32 @@ from types import FunctionType, GeneratorType
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
+from dpaudit.certify.witnesses.inputs import written_inputs
 from dpaudit.certify.witnesses.tables import Outcome, tables_witness
-from dpaudit.core.claims import ApproxDP, Model, PureDP
+from dpaudit.core.claims import ApproxDP, Model, PureDP, ZeroConcentratedDP
 from dpaudit.core.claims.base import Adjacency
 from dpaudit.core.data import Records, Table
 from dpaudit.core.evidence import Witness
 from dpaudit.core.processes.own_fork import OwnFork, can_fork_itself
 from dpaudit.core.rounding_modes import MODES, rounding_mode
 from dpaudit.core.views import PUBLIC
+from dpaudit.distributions import Gaussian
 from dpaudit.prover.forms import ZERO, Form
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.values.climb import climbed, constants_of, extremes, ordered
+from dpaudit.prover.values.common_shift import common_shift
 from dpaudit.prover.values.cross_check import seeded
-from dpaudit.prover.values.exact_witness import REFUSALS, STEADY, UNROUNDED, exceeds, within
+from dpaudit.prover.values.exact_witness import (
+    MARGIN,
+    REFUSALS,
+    STEADY,
+    UNROUNDED,
+    checked_witness,
+    exceeds,
+    within,
+)
 from dpaudit.prover.values.noise_regions import enclosed, estimated
 from dpaudit.prover.values.number_cells import best_places, crossings
 from dpaudit.prover.values.programs import inputs_of, unwrapped_program
@@ -237,6 +249,9 @@ class _Search:
         sides = self._sides(pair)
         if sides is None:
             return 0.0
+        shift = common_shift(*sides)
+        if shift is not None:
+            return self._loss_of_shift(shift)
         try:
             fine = not isinstance(self.claim, PureDP)
             events = _events(*sides, fine=fine)
@@ -263,9 +278,16 @@ class _Search:
     def _loss(self, ends: Sequence[tuple[float, float]]) -> float:
         if isinstance(self.claim, PureDP):
             return max((_ratio(*one) for one in ends), default=0.0)
-        e = math.exp(float(self.claim.epsilon)) if isinstance(self.claim, ApproxDP) else 1.0
+        e = self._factor()
         sums = [sum(max(0.0, one[k] - e * one[1 - k]) for one in ends) for k in (0, 1)]
         return max(sums)
+
+    def _factor(self) -> float:
+        return math.exp(float(self.claim.epsilon)) if isinstance(self.claim, ApproxDP) else 1.0
+
+    def _gain(self, ends: tuple[float, float]) -> float:
+        """Return the delta of one event."""
+        return max(ends) - self._factor() * min(ends)
 
     def refuting(
         self, pair: tuple[Any, Any], unrounded: Callable[[Any, Any], float], most: Fraction | None
@@ -274,16 +296,32 @@ class _Search:
         sides = self._sides(pair)
         if sides is None:
             return None
+        shift = common_shift(*sides)
         try:
+            if shift is not None:
+                return self._checked(self._half_space(pair, shift), pair, sides, [], unrounded, most)
             events = [*_events(*sides), *self._refined(sides)]
             known = [(event, ends) for event in events if (ends := self._estimates(sides, event))]
             if isinstance(self.claim, PureDP):
                 known = [max(known, key=lambda one: _ratio(*one[1]))]
             else:
-                known = _disjoint(known)
+                choices = [_disjoint(known, key) for key in (_difference, self._gain)]
+                known = max(choices, key=lambda one: self._loss([ends for _, ends in one]))
             found = self._witness(pair, sides, [event for event, _ in known])
         except REFUSALS:  # no bound for this claim
             return None
+        return self._checked(found, pair, sides, known, unrounded, most)
+
+    def _checked(
+        self,
+        found: Witness | None,
+        pair: tuple[Any, Any],
+        sides: Any,
+        known: Sequence[Any],
+        unrounded: Callable[[Any, Any], float],
+        most: Fraction | None,
+    ) -> Witness | None:
+        """Return the witness if rounding does not explain it, and real runs agree with their paths."""
         if found is None or not self._is_steady(pair, sides, known) or not self._agrees(pair, sides):
             return None
         found = within(found, most)
@@ -292,6 +330,34 @@ class _Search:
         with quiet():
             share = unrounded(*pair)
         return found if share >= UNROUNDED else None
+
+    def _loss_of_shift(self, shift: float) -> float:
+        """Return the loss of N(0, 1) and N(shift, 1) in floats: for the claim, or the shift."""
+        if isinstance(self.claim, PureDP):
+            return math.inf if shift else 0.0
+        if not isinstance(self.claim, ApproxDP) or not shift:
+            return shift
+        e = float(self.claim.epsilon)
+        return float(ndtr(shift / 2 - e / shift) - math.exp(e) * ndtr(-shift / 2 - e / shift))
+
+    def _half_space(self, pair: tuple[Any, Any], shift: float) -> Witness | None:
+        """Return the witness of outputs that are as far apart as N(0, 1) and N(shift, 1)."""
+        laws = [Gaussian(sigma=1).shift(Fraction(shift) * side) for side in (0, 1 - MARGIN / 1000)]
+        body: dict[str, Any] = {
+            "view": self.claim.view.to_json(),
+            "inputs": written_inputs(*pair),
+            "site": {
+                "site": "the outputs, as a combination of their noise",
+                "to": [PUBLIC.name],
+                "law": laws[0].to_json(),
+                "law_neighbour": laws[1].to_json(),
+            },
+            "parts": [],
+            "order": "2" if isinstance(self.claim, ZeroConcentratedDP) else None,
+        }
+        return checked_witness(
+            self.claim, "release", body, "two neighbours of the declared data: outputs with Gaussian noise"
+        )
 
     def _refined(self, sides: Any) -> list[_Event]:
         """Return more cells of single noisy numbers: where the ratio of the densities is largest, or 1."""
@@ -311,9 +377,8 @@ class _Search:
                 places = best_places(_cuts(place, paths, FINE), width, chances)
                 found += [cell(at, at + width) for at in places]
             else:
-                factor = math.exp(float(self.claim.epsilon)) if isinstance(self.claim, ApproxDP) else 1.0
                 cuts = _cuts(place, paths, FAR)
-                cuts = sorted({*cuts, *crossings(cuts, chances, factor)})
+                cuts = sorted({*cuts, *crossings(cuts, chances, self._factor())})
                 found += [_Event(texts, (*fixed, *part)) for part in _between(one, cuts, True)]
         return found
 
@@ -345,11 +410,13 @@ class _Search:
         self, pair: tuple[Any, Any], sides: Any, known: Sequence[tuple[_Event, tuple[float, float]]]
     ) -> bool:
         """Return whether the probabilities are the same in all rounding modes."""
-        draws = _draws(sides)
+        draws, shift = _draws(sides), common_shift(*sides)
         for mode in MODES:
             with rounding_mode(mode):
                 sides = self._sides(pair)
             if sides is None or _draws(sides) != draws:  # a scale may be 0 in one mode only
+                return False
+            if shift is not None and abs((common_shift(*sides) or 0.0) - shift) > STEADY * shift:
                 return False
             for event, ends in known:
                 again = self._estimates(sides, event)
@@ -382,10 +449,16 @@ def _ratio(p: float, q: float) -> float:
     return 0.0 if most < LEAST else math.log(most / max(least, LEAST))
 
 
-def _disjoint(known: Sequence[tuple[_Event, tuple[float, float]]]) -> list[Any]:
-    """Return events of which at most one can happen, those with the largest differences first."""
+def _difference(ends: tuple[float, float]) -> float:
+    return abs(ends[0] - ends[1])
+
+
+def _disjoint(
+    known: Sequence[tuple[_Event, tuple[float, float]]], key: Callable[[tuple[float, float]], float]
+) -> list[Any]:
+    """Return events of which at most one can happen, those with the largest key first."""
     found: list[Any] = []
-    for one in sorted(known, key=lambda one: -abs(one[1][0] - one[1][1])):
+    for one in sorted(known, key=lambda one: -key(one[1])):
         if one[1][0] != one[1][1] and all(_are_disjoint(one[0], other[0]) for other in found):
             found.append(one)
         if len(found) == MAX_CELLS:

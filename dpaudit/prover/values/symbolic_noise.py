@@ -276,6 +276,16 @@ class Linear:
         """Return the number, as numpy scalars do."""
         return self
 
+    def clip(self, low: Any, high: Any, out: Any = None) -> Any:
+        """Return the number between two numbers, as ``np.clip`` does with scalars."""
+        if out is not None or np.ndim(low) or np.ndim(high):
+            self.walk.fail("a number is clipped to arrays")
+        if low is not None and self < low:
+            return low if isinstance(low, Linear) else np.float64(low)
+        if high is not None and self > high:
+            return high if isinstance(high, Linear) else np.float64(high)
+        return self
+
     def __getattr__(self, name: str) -> NoReturn:
         if not name.startswith("__"):  # numpy asks for protocols such as __array__
             self.walk.failed = True
