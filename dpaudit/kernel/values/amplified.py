@@ -71,19 +71,20 @@ def _subsampled(s: Setting, infos: Sequence[Info], release: dict[str, Any]) -> t
     """Return the cost of a sum over a Poisson subsample: rule ``poisson-subsampled-gaussian``.
 
     *Proof.* Row i of the node is a function of record i and of earlier outcomes, and there is one row for
-    each record. So x' has the same rows as x and one more, or one less. Its L2 norm is at most the bound on
-    the norm of a row. This is the mechanism of the rule, whose bound holds for all values of the other rows.
-    Under zero-out, the row of a null record need not be 0, so there is no such bound.
+    each record. So x' has the same rows as x and one more, or one less. Under replace-one, one row is
+    replaced by another. Its L2 norm is at most the bound on the norm of a row. This is the mechanism of the
+    rule, whose bound holds for all values of the other rows. Under zero-out, the rule is that of a row that
+    becomes 0, but the row of a null record need not be 0. So there is no such bound.
     """
     need(release.keys() == {"law", "node", "rate", "variance"}, "a subsampled sum has a rate and a variance")
     node = release["node"]
     need(type(node) is int and 0 <= node < len(infos), "a release must refer to an existing step")
     info, rate, variance = infos[node], Fraction(release["rate"]), Fraction(release["variance"])
     need(
-        s.length_is_private and s.group == 1,
-        "a sum over a Poisson subsample requires adjacency='add-remove' of one record",
+        s.adjacency in ("add-remove", "replace-one") and s.group == 1,
+        "a sum over a Poisson subsample requires adjacency='add-remove' or 'replace-one' of one record",
     )
-    one_each = info.records == 1 and info.shape[:1] == (Poly.symbol("N"),) and len(info.shape) <= 2
+    one_each = info.records == 1 and info.shape[:1] == (_number_of_records(s),) and len(info.shape) <= 2
     need(one_each and info.aligned == (0, None, 1), "a Poisson subsample requires one row for each record")
     need(
         0 < rate < 1 and variance > 0, "a Poisson subsample requires a rate in (0, 1) and a variance above 0"
@@ -94,3 +95,7 @@ def _subsampled(s: Setting, infos: Sequence[Info], release: dict[str, Any]) -> t
         return Cost(), info.support
     parameters = {"sensitivity": str(upper_root(squared)), "rate": str(rate), "variance": str(variance)}
     return Cost(mechanisms=(mechanism("poisson-subsampled-gaussian", parameters),)), info.support
+
+
+def _number_of_records(s: Setting) -> Poly:
+    return Poly.symbol("N") if s.size is None else Poly.of(s.size)
