@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.kernel.values.costs import Cost, mechanism
-from dpaudit.kernel.values.info import Info, Setting, Support, disjoint, need, union
+from dpaudit.kernel.values.info import Info, Setting, Support, disjoint, magnitude, need, union
 from dpaudit.kernel.values.polynomials import Poly, upper_root
 
 __all__ = ["AMPLIFIED", "BLANKET_GRID", "amplified_cost"]
@@ -89,13 +89,20 @@ def _subsampled(s: Setting, infos: Sequence[Info], release: dict[str, Any]) -> t
     need(
         0 < rate < 1 and variance > 0, "a Poisson subsample requires a rate in (0, 1) and a variance above 0"
     )
-    squared = s.largest(info.norm2)
-    need(squared is not None, "the norm of a record's row is not bounded (clip it)")
-    if not squared:
+    norm = _norm_of_row(s, info)
+    need(norm is not None, "the norm of a record's row is not bounded (clip it)")
+    if not norm:
         return Cost(), info.support
-    parameters = {"sensitivity": str(upper_root(squared)), "rate": str(rate), "variance": str(variance)}
+    parameters = {"sensitivity": str(norm), "rate": str(rate), "variance": str(variance)}
     return Cost(mechanisms=(mechanism("poisson-subsampled-gaussian", parameters),)), info.support
 
 
 def _number_of_records(s: Setting) -> Poly:
     return Poly.symbol("N") if s.size is None else Poly.of(s.size)
+
+
+def _norm_of_row(s: Setting, info: Info) -> Fraction | None:
+    """Return a bound on the L2 norm of a row, which is its absolute value if it is a single number."""
+    squared, most = s.largest(info.norm2), s.largest(magnitude(s, info))
+    bounds = [None if squared is None else upper_root(squared), most if len(info.shape) == 1 else None]
+    return min((bound for bound in bounds if bound is not None), default=None)

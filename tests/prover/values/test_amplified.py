@@ -23,7 +23,7 @@ from audits.concurrent_shuffle.protocol_runs import bits_of, calibrated, node_re
 from audits.concurrent_shuffle.rows.mutants import still_open
 from dpaudit import audit
 from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP
-from dpaudit.core.data import Anything, Integers, Records
+from dpaudit.core.data import Anything, Integers, Interval, Records
 from dpaudit.core.views import EVERYBODY_ELSE
 from dpaudit.distributions import (
     Binomial,
@@ -302,6 +302,18 @@ def test_rows_are_clipped_by_their_norm() -> None:
     assert float(found.bound or 0) == pytest.approx(sampled_delta(0.1, 1, 1), rel=1e-4)
 
 
+def cubes(coins: Any, data: Any) -> Any:
+    return coins.observe(SubsampledGaussianSum(data, rate="1/10", variance=1), site="g")
+
+
+def test_rows_of_bounded_records() -> None:
+    """A number in [-1, 1] has the norm 1, and a row of three has a norm of sqrt(3), or no bound."""
+    one = prove_values(steps(times=1), CLAIM, data=Records(Interval(-5, 5)))
+    assert float(one.bound or 0) == pytest.approx(sampled_delta(0.1, 1, 1), rel=1e-4)
+    three = prove_values(cubes, CLAIM, data=Records(Interval(-1, 1), width=3))
+    assert three.bound is None or float(three.bound) >= sampled_delta(0.1, 1 / math.sqrt(3), 1) * (1 - 1e-4)
+
+
 def repeated(coins: Any, data: Any) -> Any:
     rows = np.concatenate([np.clip(data, -1, 1), np.clip(data, -1, 1)])
     return coins.observe(SubsampledGaussianSum(rows, rate="1/10", sigma=1, dimension=0), site="g")
@@ -500,7 +512,8 @@ def test_forged_shuffles_are_refused(change: dict[str, Any]) -> None:
     [
         ("need(disjoint(support, own)", "need(True"),
         ('"users": users, "local"', '"users": str(2 * len(nodes)), "local"'),
-        ("str(upper_root(squared))", "str(upper_root(squared) / 2)"),
+        ("upper_root(squared),", "upper_root(squared) / 2,"),
+        ("most if len(info.shape) == 1 else None", "most"),
         ('s.adjacency in ("add-remove", "replace-one") and s.group == 1', "True"),
         ("info.shape[:1] == (_number_of_records(s),)", "True"),
         ("one_each and info.aligned == (0, None, 1)", "True"),
@@ -514,6 +527,7 @@ def test_mutants_change_a_verdict(old: str, new: str, monkeypatch: pytest.Monkey
             (two_messages, ApproxDP(epsilon="1/2", delta=1), FIVE),
             (counted, ApproxDP(epsilon="1/2", delta=1), FIVE),
             (steps(), CLAIM, NUMBERS),
+            (cubes, CLAIM, Records(Interval(-1, 1), width=3)),
         ]
         forged = {"law": "subsampled-gaussian", "node": 0, "rate": "1/10", "variance": "1"}
         row = Info(
