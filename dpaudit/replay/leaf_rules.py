@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -271,7 +272,7 @@ def _shuffled(leaf: Leaf, distribution: Distribution, other: Distribution, adjac
 def _subsampled(
     leaf: Leaf, distribution: SubsampledGaussianSum, other: SubsampledGaussianSum, adjacency: Adjacency
 ) -> Match:
-    """Require the same records on both sides except one, which is missing or null on one side."""
+    """Require the same records on both sides except one, which is missing, null or replaced on one side."""
     if (distribution.rate, distribution.sigma2, distribution.dimension) != (
         other.rate,
         other.sigma2,
@@ -286,10 +287,14 @@ def _subsampled(
             "than the leaf's"
         )
     here, there = Counter(distribution.records), Counter(other.records)
-    changed = [*((here - there) + (there - here)).elements()]
-    if len(changed) != 1:
-        return objection(f"{len(changed)} of its records differ, but only one may be on one side only")
-    squared, most = sum((entry**2 for entry in changed[0]), Fraction(0)), _sensitivity(leaf, adjacency)
+    changed = [*(here - there).elements()], [*(there - here).elements()]
+    replaced = adjacency is Adjacency.REPLACE_ONE and max(map(len, changed)) == 1
+    if len(changed[0]) + len(changed[1]) != 1 and not replaced:
+        return objection(
+            f"{len(changed[0]) + len(changed[1])} of its records differ, but only one may be on one side only"
+        )
+    most = _sensitivity(leaf, adjacency)
+    squared = max(sum((entry**2 for entry in one), Fraction(0)) for one in chain(*changed))
     if squared > most**2 * (1 + ROUNDING):
         return objection(f"a record has norm {float(squared) ** 0.5:.6g}, more than {most}")
     return Match(reach=_part(squared, most**2))

@@ -65,6 +65,7 @@ def scores(*values: float, scale: int = 2) -> NoisyArgmax:
 
 
 RIGHT: dict[str, tuple[Any, Any, Any]] = {
+    "a record that is replaced": (STEP, sampled(1), sampled("1/2")),
     "laplace": (LAPLACE, Laplace(scale=2).shift(0), Laplace(scale=2).shift(1)),
     "more noise": (LAPLACE, Laplace(scale=3).shift(0), Laplace(scale=3).shift(1)),
     "an unshifted distribution": (LAPLACE, Laplace(scale=2), Laplace(scale=2).shift(1)),
@@ -122,7 +123,8 @@ WRONG: dict[str, tuple[Any, Any, Any]] = {
     "more sampling": (STEP, sampled(1, rate="1/3"), sampled(rate="1/3")),
     "less noise on a subsample": (STEP, sampled(1, sigma=1), sampled(sigma=1)),
     "a record above the clip": (STEP, sampled([1, 1]), sampled([0, 0])),
-    "a record that is replaced": (STEP, sampled(1), sampled("1/2")),
+    "two records that are replaced": (STEP, sampled(1, 1), sampled("1/2", "1/2")),
+    "a record that is replaced by a larger one": (STEP, sampled(1), sampled("3/2")),
     "two records that go": (STEP, sampled(1, 1), sampled()),
     "a rate that moved": (STEP, sampled(1), sampled(rate="1/5")),
     "another family": (LAPLACE, Gaussian(sigma=9).shift(0), Gaussian(sigma=9).shift(1)),

@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpaudit.kernel.values.costs import Cost, mechanism
-from dpaudit.kernel.values.info import Info, Setting, Support, disjoint, need, union
+from dpaudit.kernel.values.info import Info, Setting, Support, disjoint, magnitude, need, union
 from dpaudit.kernel.values.polynomials import Poly, upper_root
 
 __all__ = ["AMPLIFIED", "BLANKET_GRID", "amplified_cost"]
@@ -71,26 +71,38 @@ def _subsampled(s: Setting, infos: Sequence[Info], release: dict[str, Any]) -> t
     """Return the cost of a sum over a Poisson subsample: rule ``poisson-subsampled-gaussian``.
 
     *Proof.* Row i of the node is a function of record i and of earlier outcomes, and there is one row for
-    each record. So x' has the same rows as x and one more, or one less. Its L2 norm is at most the bound on
-    the norm of a row. This is the mechanism of the rule, whose bound holds for all values of the other rows.
-    Under zero-out, the row of a null record need not be 0, so there is no such bound.
+    each record. So x' has the same rows as x and one more, or one less. Under replace-one, one row is
+    replaced by another. Its L2 norm is at most the bound on the norm of a row. This is the mechanism of the
+    rule, whose bound holds for all values of the other rows. Under zero-out, the rule is that of a row that
+    becomes 0, but the row of a null record need not be 0. So there is no such bound.
     """
     need(release.keys() == {"law", "node", "rate", "variance"}, "a subsampled sum has a rate and a variance")
     node = release["node"]
     need(type(node) is int and 0 <= node < len(infos), "a release must refer to an existing step")
     info, rate, variance = infos[node], Fraction(release["rate"]), Fraction(release["variance"])
     need(
-        s.length_is_private and s.group == 1,
-        "a sum over a Poisson subsample requires adjacency='add-remove' of one record",
+        s.adjacency in ("add-remove", "replace-one") and s.group == 1,
+        "a sum over a Poisson subsample requires adjacency='add-remove' or 'replace-one' of one record",
     )
-    one_each = info.records == 1 and info.shape[:1] == (Poly.symbol("N"),) and len(info.shape) <= 2
+    one_each = info.records == 1 and info.shape[:1] == (_number_of_records(s),) and len(info.shape) <= 2
     need(one_each and info.aligned == (0, None, 1), "a Poisson subsample requires one row for each record")
     need(
         0 < rate < 1 and variance > 0, "a Poisson subsample requires a rate in (0, 1) and a variance above 0"
     )
-    squared = s.largest(info.norm2)
-    need(squared is not None, "the norm of a record's row is not bounded (clip it)")
-    if not squared:
+    norm = _norm_of_row(s, info)
+    need(norm is not None, "the norm of a record's row is not bounded (clip it)")
+    if not norm:
         return Cost(), info.support
-    parameters = {"sensitivity": str(upper_root(squared)), "rate": str(rate), "variance": str(variance)}
+    parameters = {"sensitivity": str(norm), "rate": str(rate), "variance": str(variance)}
     return Cost(mechanisms=(mechanism("poisson-subsampled-gaussian", parameters),)), info.support
+
+
+def _number_of_records(s: Setting) -> Poly:
+    return Poly.symbol("N") if s.size is None else Poly.of(s.size)
+
+
+def _norm_of_row(s: Setting, info: Info) -> Fraction | None:
+    """Return a bound on the L2 norm of a row, which is its absolute value if it is a single number."""
+    squared, most = s.largest(info.norm2), s.largest(magnitude(s, info))
+    bounds = [None if squared is None else upper_root(squared), most if len(info.shape) == 1 else None]
+    return min((bound for bound in bounds if bound is not None), default=None)

@@ -16,7 +16,7 @@ import numpy as np
 from dpaudit.core.claims.base import Adjacency
 from dpaudit.core.data import EVERY, Column, Records, Table
 
-__all__ = ["Constants", "climbed", "constants_of", "extremes"]
+__all__ = ["Constants", "climbed", "constants_of", "extremes", "ordered"]
 
 Columns = dict[str, Any]
 
@@ -312,3 +312,62 @@ def _extreme(tried: Any, ends: Any, shapes: Any, size: int, group: int) -> _Pair
         built[name] = array.astype(dtype)
         others[name] = np.broadcast_to(np.where(up, low, high), (group, *shape)).astype(dtype)
     return _Pair(built, tuple(range(group)), others)
+
+
+def ordered(
+    data: Records | Table,
+    adjacency: Adjacency,
+    loss: Callable[[tuple[Any, Any]], float],
+    *,
+    constants: Constants,
+    until: float,
+) -> Iterator[tuple[float, tuple[Any, Any]]]:
+    """Yield better and better pairs, each after its loss, in which order statistics move far.
+
+    The records have few values. First, some have the smallest value, and the others the largest one. Then
+    those around the median have two values, whose difference is a number in the program, and the outer ones
+    have the extremes. The parameters are those of ``climbed``. Only declarations of a known number of single
+    numbers have such pairs, and no null record is needed.
+    """
+    size, [column] = data.size, [*data.columns.values()][:1]
+    if size == EVERY or adjacency is Adjacency.ZERO_OUT or data.group != 1 or len(data.columns) > 1:
+        return
+    drawn = column.sample(np.random.default_rng(0), 1)
+    if column.kind not in ("f", "i") or drawn.shape != (1,):
+        return
+    low, high = column._floats(100.0) if column.kind == "f" else (column.low, column.high)
+    [name] = data.columns
+    most = 0.0
+    for first, (records, other) in enumerate(
+        _few_values(int(size), float(low or 0), float(high or 0), constants)
+    ):
+        if time.monotonic() > until:
+            return
+        arrays = (
+            {name: np.array([*records]).astype(drawn.dtype)},
+            {name: np.array([other]).astype(drawn.dtype)},
+        )
+        pair = _Pair(arrays[0], (0,), arrays[1]).built(data, adjacency)
+        found = loss(pair)
+        if found > most or not first:
+            most = found
+            if found > 0:
+                yield found, pair
+
+
+def _few_values(
+    size: int, low: float, high: float, constants: Constants
+) -> Iterator[tuple[list[float], float]]:
+    """Yield records and what the first one changes to."""
+    for k in sorted(range(size), key=lambda k: abs(2 * k + 1 - size)):
+        yield [low] * (k + 1) + [high] * (size - k - 1), high
+    inside = [n for n in constants.numbers if low < n < high]
+    middle = (min(inside, default=low) + max(inside, default=high)) / 2
+    gaps = dict.fromkeys(n for n in inside if 0 < n <= (high - low) / 2)
+    for half in sorted(range(1, size // 2 + 1), key=lambda k: (-k % 4, k)):  # every fourth one first
+        for gap in gaps:
+            outer = size // 2 - half
+            near = [middle] * half + [middle + gap] * (size - 1 - half - 2 * outer)
+            records = [*near, *[low] * outer, *[high] * outer]
+            yield [middle, *records], middle + gap
+            yield [middle, *records], high

@@ -32,14 +32,13 @@ import json
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, NoReturn
 
 import numpy as np
 
 from dpaudit.certify.witnesses.inputs import written_inputs
-from dpaudit.certify.witnesses.recompute import recompute
 from dpaudit.certify.witnesses.transcript import WitnessSite, leak_body, transcript_body
 from dpaudit.core.claims import PureDP, ZeroConcentratedDP
 from dpaudit.core.claims.base import Adjacency
@@ -53,7 +52,7 @@ from dpaudit.kernel.values.info import Info, Setting
 from dpaudit.prover.symbols import RefusedError
 from dpaudit.prover.values.climb import climbed, constants_of
 from dpaudit.prover.values.cross_check import cross_check
-from dpaudit.prover.values.exact_witness import MARGIN, REFUSALS, STEADY, UNROUNDED, exceeds, within
+from dpaudit.prover.values.exact_witness import MARGIN, REFUSALS, STEADY, UNROUNDED, checked_witness, within
 from dpaudit.prover.values.interpreter import Interpreter
 from dpaudit.prover.values.operations import content
 from dpaudit.prover.values.output_events import event_counterexample
@@ -488,16 +487,7 @@ class _Follower:
 
     def _checked(self, form: str, body: dict[str, Any], words: str) -> Witness | None:
         """Return the witness with the bound that its own body gives, if that is above the claim."""
-        witness = Witness(
-            quantity=self.claim.quantity,
-            bound=Fraction(0),
-            form=form,
-            body=body,
-            origin="forced",
-            description=f"two neighbours of the declared data: {words}",
-        )
-        bound = recompute(witness, self.claim)
-        return replace(witness, bound=bound) if exceeds(bound, self.claim) else None
+        return checked_witness(self.claim, form, body, f"two neighbours of the declared data: {words}")
 
 
 def _inside(data: Any) -> Any:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
+from dpaudit.certify.witnesses.recompute import recompute
+from dpaudit.core.claims import PrivacyClaim
 from dpaudit.core.claims.base import Claim
 from dpaudit.core.errors import DpauditError
 from dpaudit.core.evidence import Witness
 
-__all__ = ["MARGIN", "REFUSALS", "STEADY", "UNROUNDED", "exceeds", "within"]
+__all__ = ["MARGIN", "REFUSALS", "STEADY", "UNROUNDED", "checked_witness", "exceeds", "within"]
 
 #: The loss must exceed the claim by this relative amount, far above the rounding of sums in floats.
 MARGIN = Fraction(1, 10**6)
@@ -39,3 +42,12 @@ def within(witness: Witness, most: Fraction | None) -> Witness | None:
     if witness.bound is None or witness.bound > most * (1 + MARGIN):
         return None
     return replace(witness, bound=min(witness.bound, most))
+
+
+def checked_witness(claim: PrivacyClaim, form: str, body: dict[str, Any], words: str) -> Witness | None:
+    """Return the witness with the bound that its own body gives, or None if that is not above the claim."""
+    witness = Witness(
+        quantity=claim.quantity, bound=Fraction(0), form=form, body=body, origin="forced", description=words
+    )
+    bound = recompute(witness, claim)
+    return replace(witness, bound=bound) if exceeds(bound, claim) else None

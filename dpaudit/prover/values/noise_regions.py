@@ -9,7 +9,8 @@ each leaf lies in an interval whose ends are linear in v, so that
 
 by independence. The real line is cut where two ends cross and where an end crosses a kink of F_u or f. On
 each piece the integrand is analytic. Arb's ``acb.integral`` encloses the integral over [-120, 120] scales
-(16 for Gaussian noise). The centre lies outside with a probability below ``TAIL``.
+(16 for Gaussian noise). The centre lies outside with a probability below ``TAIL``. Cauchy noise has too much
+mass outside, so it is neither a centre nor a leaf: its rows must bound it alone.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ ENDS: dict[str, tuple[int, int]] = {
     "exponential": (0, 120),
     "gumbel": (-6, 120),
     "uniform": (0, 1),
+    "cauchy": (-(10**4), 10**4),
 }
 KINKS: dict[str, tuple[int, ...]] = {"laplace": (0,), "exponential": (0,), "uniform": (0, 1)}
 #: Inner points are at least this many scales from the faces of their region. The number of further points.
@@ -118,10 +120,10 @@ def enclosed(rows: Sequence[Form], noise: dict[str, Noise]) -> tuple[Fraction, F
         return low, high
 
 
-def _stars(rows: Sequence[Form], noise: dict[str, Noise]) -> list[_Star | _Normal | None]:
+def _stars(rows: Sequence[Form], noise: dict[str, Noise]) -> list[_Star | _Normal | _Cauchy | None]:
     rows = list(dict.fromkeys(row for row in rows if row.terms))
     left = {name for row in rows for name in row.terms}
-    found: list[_Star | _Normal | None] = []
+    found: list[_Star | _Normal | _Cauchy | None] = []
     while left:
         component, pending = set(), [min(left)]
         while pending:
@@ -131,8 +133,42 @@ def _stars(rows: Sequence[Form], noise: dict[str, Noise]) -> list[_Star | _Norma
         left -= component
         inside = [row for row in rows if not component.isdisjoint(row.terms)]
         names = sorted(component)
-        found.append(_star(names, inside, noise) or _normal(names, inside, noise))
+        found.append(
+            _cauchy(names, inside, noise) or _star(names, inside, noise) or _normal(names, inside, noise)
+        )
     return found
+
+
+def _cauchy(names: Sequence[str], rows: Sequence[Form], noise: dict[str, Noise]) -> _Cauchy | None:
+    """Return the bounds of one Cauchy number, or None if a row contains other noise too."""
+    if len(names) > 1 or noise[names[0]].law != "cauchy":
+        return None
+    [name] = names
+    ends: tuple[list[Fraction], list[Fraction]] = ([], [])
+    for row in rows:
+        ends[row.terms[name] > 0].append(-row.constant / (row.terms[name] * noise[name].scale))
+    return _Cauchy(max(ends[0], default=None), min(ends[1], default=None))
+
+
+@dataclass(frozen=True)
+class _Cauchy:
+    """A standard Cauchy number and its bounds. P(lower < Z < upper) = (atan(upper) - atan(lower)) / pi."""
+
+    lower: Fraction | None
+    upper: Fraction | None
+
+    def estimated(self) -> float:
+        with precision(BITS):
+            return float(self.enclosed())
+
+    def enclosed(self) -> arb:
+        if self.lower is not None and self.upper is not None and self.lower >= self.upper:
+            return arb(0)
+        below, above = (
+            end * arb.pi() / 2 if line is None else ball(line).atan()
+            for end, line in ((-1, self.lower), (1, self.upper))
+        )
+        return (above - below) / arb.pi()
 
 
 def _normal(names: Sequence[str], rows: Sequence[Form], noise: dict[str, Noise]) -> _Normal | None:
@@ -176,6 +212,8 @@ class _Normal:
 
 
 def _star(names: Sequence[str], rows: Sequence[Form], noise: dict[str, Noise]) -> _Star | None:
+    if any(noise[name].law == "cauchy" for name in names):
+        return None
     degrees = {name: len({n for row in rows if name in row.terms for n in row.terms}) for name in names}
     centre = max(names, key=degrees.__getitem__)
     lower: list[Line] = []

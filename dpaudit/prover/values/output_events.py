@@ -22,7 +22,7 @@ import math
 import pickle
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -30,21 +30,34 @@ from types import FunctionType, GeneratorType
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
 
+from dpaudit.certify.witnesses.inputs import written_inputs
 from dpaudit.certify.witnesses.tables import Outcome, tables_witness
-from dpaudit.core.claims import ApproxDP, Model, PureDP
+from dpaudit.core.claims import ApproxDP, Model, PureDP, ZeroConcentratedDP
 from dpaudit.core.claims.base import Adjacency
 from dpaudit.core.data import Records, Table
 from dpaudit.core.evidence import Witness
 from dpaudit.core.processes.own_fork import OwnFork, can_fork_itself
 from dpaudit.core.rounding_modes import MODES, rounding_mode
 from dpaudit.core.views import PUBLIC
+from dpaudit.distributions import Gaussian
 from dpaudit.prover.forms import ZERO, Form
 from dpaudit.prover.symbols import RefusedError
-from dpaudit.prover.values.climb import climbed, constants_of, extremes
+from dpaudit.prover.values.climb import climbed, constants_of, extremes, ordered
+from dpaudit.prover.values.common_shift import common_shift
 from dpaudit.prover.values.cross_check import seeded
-from dpaudit.prover.values.exact_witness import REFUSALS, STEADY, UNROUNDED, exceeds, within
+from dpaudit.prover.values.exact_witness import (
+    MARGIN,
+    REFUSALS,
+    STEADY,
+    UNROUNDED,
+    checked_witness,
+    exceeds,
+    within,
+)
 from dpaudit.prover.values.noise_regions import enclosed, estimated
+from dpaudit.prover.values.number_cells import best_places, crossings
 from dpaudit.prover.values.programs import inputs_of, unwrapped_program
 from dpaudit.prover.values.prove import PrivacyClaim
 from dpaudit.prover.values.samples import quiet
@@ -57,6 +70,10 @@ EQUAL = Fraction(1, 10**6)
 #: Cuts beside a number without noise, in scales of its noise, for one number and for several.
 CUTS = (0, Fraction(1, 2), 1, 2, 3, 5)
 SEVERAL = (0, 1, 3)
+#: Places where the ratio of densities is computed, cuts between which they may cross, and widths, in scales.
+FINE = (0, Fraction(1, 4), Fraction(1, 2), 1, Fraction(3, 2), 2, 3, 5, 8, 16)
+FAR = (0, Fraction(1, 4), Fraction(1, 2), 1, Fraction(3, 2), 2, 3, 5, 8, 12, 16, 24)
+THIN = Fraction(1, 2000)
 #: Runs with real noise on each side, limits on events and numbers, and failures after which the search ends.
 RUNS, MAX_EVENTS, MAX_NUMBERS, MAX_FAILED, MAX_CELLS = 12, 300, 40, 4, 60
 #: Seconds for the last pair after the time limit.
@@ -166,8 +183,11 @@ def _found(
 ) -> Witness | None:
     function = unwrapped_program(program)[0]
     search = _Search(_symbolic(program, function), claim, until)
-    ranked = sorted(((search.loss(pair), pair) for pair in pairs), key=lambda one: -one[0])
     constants = constants_of(function.__code__)
+    half = (time.monotonic() + until) / 2
+    ranked = [(search.loss(pair), pair) for pair in pairs]
+    ranked += ordered(data, claim.adjacency, search.loss, constants=constants, until=half)
+    ranked.sort(key=lambda one: -one[0])
     searches = (
         method(data, claim.adjacency, search.loss, constants=constants, until=until)
         for method in (extremes, climbed)
@@ -229,8 +249,13 @@ class _Search:
         sides = self._sides(pair)
         if sides is None:
             return 0.0
+        shift = common_shift(*sides)
+        if shift is not None:
+            return self._loss_of_shift(shift)
         try:
-            events = _events(*sides, fine=not isinstance(self.claim, PureDP))
+            fine = not isinstance(self.claim, PureDP)
+            events = _events(*sides, fine=fine)
+            events += [] if fine else self._refined(sides)
             ends = [self._estimates(sides, event) for event in events]
         except REFUSALS:  # numbers too large for floats
             return 0.0
@@ -253,9 +278,16 @@ class _Search:
     def _loss(self, ends: Sequence[tuple[float, float]]) -> float:
         if isinstance(self.claim, PureDP):
             return max((_ratio(*one) for one in ends), default=0.0)
-        e = math.exp(float(self.claim.epsilon)) if isinstance(self.claim, ApproxDP) else 1.0
+        e = self._factor()
         sums = [sum(max(0.0, one[k] - e * one[1 - k]) for one in ends) for k in (0, 1)]
         return max(sums)
+
+    def _factor(self) -> float:
+        return math.exp(float(self.claim.epsilon)) if isinstance(self.claim, ApproxDP) else 1.0
+
+    def _gain(self, ends: tuple[float, float]) -> float:
+        """Return the delta of one event."""
+        return max(ends) - self._factor() * min(ends)
 
     def refuting(
         self, pair: tuple[Any, Any], unrounded: Callable[[Any, Any], float], most: Fraction | None
@@ -264,16 +296,33 @@ class _Search:
         sides = self._sides(pair)
         if sides is None:
             return None
+        shift = common_shift(*sides)
         try:
-            known = [(event, ends) for event in _events(*sides) if (ends := self._estimates(sides, event))]
+            if shift is not None:
+                return self._checked(self._half_space(pair, shift), pair, sides, [], unrounded, most)
+            events = [*_events(*sides), *self._refined(sides)]
+            known = [(event, ends) for event in events if (ends := self._estimates(sides, event))]
             if isinstance(self.claim, PureDP):
                 known = [max(known, key=lambda one: _ratio(*one[1]))]
             else:
-                known = _disjoint(known)
+                choices = [_disjoint(known, key) for key in (_difference, self._gain)]
+                known = max(choices, key=lambda one: self._loss([ends for _, ends in one]))
             found = self._witness(pair, sides, [event for event, _ in known])
         except REFUSALS:  # no bound for this claim
             return None
-        if found is None or not self._is_steady(pair, known) or not self._agrees(pair, sides):
+        return self._checked(found, pair, sides, known, unrounded, most)
+
+    def _checked(
+        self,
+        found: Witness | None,
+        pair: tuple[Any, Any],
+        sides: Any,
+        known: Sequence[Any],
+        unrounded: Callable[[Any, Any], float],
+        most: Fraction | None,
+    ) -> Witness | None:
+        """Return the witness if rounding does not explain it, and real runs agree with their paths."""
+        if found is None or not self._is_steady(pair, sides, known) or not self._agrees(pair, sides):
             return None
         found = within(found, most)
         if found is None:
@@ -281,6 +330,57 @@ class _Search:
         with quiet():
             share = unrounded(*pair)
         return found if share >= UNROUNDED else None
+
+    def _loss_of_shift(self, shift: float) -> float:
+        """Return the loss of N(0, 1) and N(shift, 1) in floats: for the claim, or the shift."""
+        if isinstance(self.claim, PureDP):
+            return math.inf if shift else 0.0
+        if not isinstance(self.claim, ApproxDP) or not shift:
+            return shift
+        e = float(self.claim.epsilon)
+        return float(ndtr(shift / 2 - e / shift) - math.exp(e) * ndtr(-shift / 2 - e / shift))
+
+    def _half_space(self, pair: tuple[Any, Any], shift: float) -> Witness | None:
+        """Return the witness of outputs that are as far apart as N(0, 1) and N(shift, 1)."""
+        laws = [Gaussian(sigma=1).shift(Fraction(shift) * side) for side in (0, 1 - MARGIN / 1000)]
+        body: dict[str, Any] = {
+            "view": self.claim.view.to_json(),
+            "inputs": written_inputs(*pair),
+            "site": {
+                "site": "the outputs, as a combination of their noise",
+                "to": [PUBLIC.name],
+                "law": laws[0].to_json(),
+                "law_neighbour": laws[1].to_json(),
+            },
+            "parts": [],
+            "order": "2" if isinstance(self.claim, ZeroConcentratedDP) else None,
+        }
+        return checked_witness(
+            self.claim, "release", body, "two neighbours of the declared data: outputs with Gaussian noise"
+        )
+
+    def _refined(self, sides: Any) -> list[_Event]:
+        """Return more cells of single noisy numbers: where the ratio of the densities is largest, or 1."""
+        found: list[_Event] = []
+        pure = isinstance(self.claim, PureDP)
+        for texts, fixed, place, paths in _single_numbers(*sides, alike=not pure):
+            one = ((place, Fraction(1)),)
+
+            def cell(low: Fraction, high: Fraction, one: Weights = one, rest: Any = (texts, fixed)) -> _Event:
+                return _Event(rest[0], (*rest[1], *_inside(one, low, high)))
+
+            def chances(low: Fraction, high: Fraction, cell: Any = cell) -> tuple[float, float] | None:
+                return self._estimates(sides, cell(low, high))
+
+            width = THIN * min(_spread(path, _form(path, place)) for side in paths for path in side)
+            if pure:
+                places = best_places(_cuts(place, paths, FINE), width, chances)
+                found += [cell(at, at + width) for at in places]
+            else:
+                cuts = _cuts(place, paths, FAR)
+                cuts = sorted({*cuts, *crossings(cuts, chances, self._factor())})
+                found += [_Event(texts, (*fixed, *part)) for part in _between(one, cuts, True)]
+        return found
 
     def _witness(self, pair: tuple[Any, Any], sides: Any, events: Sequence[_Event]) -> Witness | None:
         """Return the table of the events and of the rest, if it gives a bound above the claim."""
@@ -306,12 +406,17 @@ class _Search:
             return None
         return found if exceeds(found.bound, self.claim) else None
 
-    def _is_steady(self, pair: tuple[Any, Any], known: Sequence[tuple[_Event, tuple[float, float]]]) -> bool:
+    def _is_steady(
+        self, pair: tuple[Any, Any], sides: Any, known: Sequence[tuple[_Event, tuple[float, float]]]
+    ) -> bool:
         """Return whether the probabilities are the same in all rounding modes."""
+        draws, shift = _draws(sides), common_shift(*sides)
         for mode in MODES:
             with rounding_mode(mode):
                 sides = self._sides(pair)
-            if sides is None:
+            if sides is None or _draws(sides) != draws:  # a scale may be 0 in one mode only
+                return False
+            if shift is not None and abs((common_shift(*sides) or 0.0) - shift) > STEADY * shift:
                 return False
             for event, ends in known:
                 again = self._estimates(sides, event)
@@ -333,16 +438,27 @@ class _Search:
             )
 
 
+def _draws(sides: Any) -> list[list[str]]:
+    """Return the names of the draws on each path of both sides."""
+    return [sorted(path.noise) for side in sides for path in side]
+
+
 def _ratio(p: float, q: float) -> float:
     """Return the loss of an event in the worse direction, at least 0."""
     most, least = max(p, q), min(p, q)
     return 0.0 if most < LEAST else math.log(most / max(least, LEAST))
 
 
-def _disjoint(known: Sequence[tuple[_Event, tuple[float, float]]]) -> list[Any]:
-    """Return events of which at most one can happen, those with the largest differences first."""
+def _difference(ends: tuple[float, float]) -> float:
+    return abs(ends[0] - ends[1])
+
+
+def _disjoint(
+    known: Sequence[tuple[_Event, tuple[float, float]]], key: Callable[[tuple[float, float]], float]
+) -> list[Any]:
+    """Return events of which at most one can happen, those with the largest key first."""
     found: list[Any] = []
-    for one in sorted(known, key=lambda one: -abs(one[1][0] - one[1][1])):
+    for one in sorted(known, key=lambda one: -key(one[1])):
         if one[1][0] != one[1][1] and all(_are_disjoint(one[0], other[0]) for other in found):
             found.append(one)
         if len(found) == MAX_CELLS:
@@ -366,21 +482,8 @@ def _events(
     here: Sequence[SymbolicPath], there: Sequence[SymbolicPath], *, fine: bool = True
 ) -> list[_Event]:
     """Return events that may tell two sides apart. Fine ones divide the values of one number into cells."""
-    patterns: dict[Any, tuple[list[SymbolicPath], list[SymbolicPath]]] = {}
-    for side, paths in enumerate((here, there)):
-        for path in paths:
-            key = tuple(p if isinstance(p, str) or not p.terms else None for p in path.output)
-            patterns.setdefault(key, ([], []))[side].append(path)
     found: list[_Event] = []
-    for key, sides in patterns.items():
-        texts = tuple(part if isinstance(part, str) else None for part in key)
-        fixed = [
-            bound
-            for place, part in enumerate(key)
-            if isinstance(part, Form)
-            for bound in _near(((place, Fraction(1)),), part.constant)
-        ]
-        noisy = [place for place, part in enumerate(key) if part is None]
+    for texts, fixed, noisy, sides in _patterns(here, there):
         if len(noisy) <= MAX_NUMBERS:
             parts = _cells(noisy[0], sides, fine) if len(noisy) == 1 else _tails(noisy, sides)
             parts += [bounds for one in sides for bounds in _without_noise(noisy, one)]
@@ -391,10 +494,57 @@ def _events(
     return list(dict.fromkeys(found))
 
 
+#: The texts of an output, the bounds of its constants, the places of its noisy numbers, and the paths.
+Pattern = tuple[tuple[str | None, ...], list[Bound], list[int], tuple[list[SymbolicPath], list[SymbolicPath]]]
+
+
+def _patterns(here: Sequence[SymbolicPath], there: Sequence[SymbolicPath]) -> list[Pattern]:
+    """Return the paths of both sides by the texts and constants of their outputs."""
+    patterns: dict[Any, tuple[list[SymbolicPath], list[SymbolicPath]]] = {}
+    for side, paths in enumerate((here, there)):
+        for path in paths:
+            key = tuple(p if isinstance(p, str) or not p.terms else None for p in path.output)
+            patterns.setdefault(key, ([], []))[side].append(path)
+    found = []
+    for key, sides in patterns.items():
+        texts = tuple(part if isinstance(part, str) else None for part in key)
+        fixed = [
+            bound
+            for place, part in enumerate(key)
+            if isinstance(part, Form)
+            for bound in _near(((place, Fraction(1)),), part.constant)
+        ]
+        found.append((texts, fixed, [place for place, part in enumerate(key) if part is None], sides))
+    return found
+
+
+def _single_numbers(
+    here: Sequence[SymbolicPath], there: Sequence[SymbolicPath], *, alike: bool
+) -> Iterator[tuple[tuple[str | None, ...], list[Bound], int, Any]]:
+    """Yield the patterns with one noisy number.
+
+    Without ``alike``, only if its noise differs between the paths, or is Cauchy noise.
+    """
+    for texts, fixed, noisy, sides in _patterns(here, there):
+        if len(noisy) == 1 and all(sides):
+            paths = [path for side in sides for path in side]
+            parts = [(path, _form(path, noisy[0]).terms) for path in paths]
+            spreads = {
+                tuple((f * path.noise[n].scale, path.noise[n].law) for n, f in terms.items())
+                for path, terms in parts
+            }
+            if alike or len(spreads) > 1 or any(law == "cauchy" for [*one] in spreads for _, law in one):
+                yield texts, fixed, noisy[0], sides
+
+
+def _inside(one: Weights, low: Fraction, high: Fraction) -> tuple[Bound, Bound]:
+    """Return the bounds of ``low <= combination <= high``."""
+    return (tuple((place, -factor) for place, factor in one), low), (one, -high)
+
+
 def _near(weights: tuple[tuple[int, Fraction], ...], value: Fraction) -> list[Bound]:
     most = EQUAL * max(Fraction(1), abs(value))
-    opposite = tuple((place, -factor) for place, factor in weights)
-    return [(weights, -value - most), (opposite, value - most)]
+    return [*_inside(weights, value - most, value + most)]
 
 
 def _spread(path: SymbolicPath, form: Form) -> Fraction:
@@ -430,7 +580,7 @@ def _between(one: Weights, cuts: Sequence[Fraction], fine: bool) -> list[tuple[B
     found: list[tuple[Bound, ...]] = [((other, cuts[-1]),), ((one, -cuts[0]),)]
     for low, high in itertools.pairwise(cuts) if fine else ():
         gap = (high - low) / 10**9
-        found.append(((other, low + gap), (one, gap - high)))
+        found.append(_inside(one, low + gap, high - gap))
     if not fine:
         return [*found, ((other, cuts[len(cuts) // 2]),), ((one, -cuts[len(cuts) // 2]),)]
     return found + [((other, cut),) for cut in cuts[:-1]] + [((one, -cut),) for cut in cuts[1:]]
@@ -441,7 +591,9 @@ def _tails(noisy: Sequence[int], sides: Any) -> list[tuple[Bound, ...]]:
     found: list[tuple[Bound, ...]] = [()]
     if not noisy or not all(sides):
         return found
-    means = [[sum(_form(p, n).constant for p in side) / len(side) for n in noisy] for side in sides]
+    means = [[sum((_form(p, n).constant for p in side), ZERO) / len(side) for n in noisy] for side in sides]
+    changed = [k for k in range(len(noisy)) if means[0][k] != means[1][k]]
+    found += [(_half_line(noisy[k], (means[0][k] + means[1][k]) / 2, up=True),) for k in changed]
     for side in (0, 1):
         for step in SEVERAL:
             bounds: list[Bound] = []
@@ -450,9 +602,7 @@ def _tails(noisy: Sequence[int], sides: Any) -> list[tuple[Bound, ...]]:
                 if change:
                     cuts = _cuts(place, sides, (step,))
                     up = change > 0
-                    bounds.append(
-                        (((place, Fraction(-1)),), cuts[-1]) if up else (((place, Fraction(1)),), -cuts[0])
-                    )
+                    bounds.append(_half_line(place, cuts[-1] if up else cuts[0], up=up))
             found.append(tuple(bounds))
             found += [(bound,) for bound in bounds if len(bounds) > 1]
     return found
@@ -486,6 +636,11 @@ def _of_likelihood(noisy: Sequence[int], sides: Any, fine: bool) -> list[tuple[B
         for sign in (1, -1)
     }
     return _between(weights, sorted(cuts), fine)
+
+
+def _half_line(place: int, cut: Fraction, *, up: bool) -> Bound:
+    """Return the bound that a number is above the cut, or below it."""
+    return (((place, Fraction(-1)),), cut) if up else (((place, Fraction(1)),), -cut)
 
 
 def _without_noise(noisy: Sequence[int], paths: Sequence[SymbolicPath]) -> list[tuple[Bound, ...]]:

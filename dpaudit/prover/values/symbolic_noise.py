@@ -43,6 +43,7 @@ REAL: dict[str, Callable[[Any], float]] = {
     "exponential": lambda rng: rng.exponential(),
     "gumbel": lambda rng: rng.gumbel(),
     "uniform": lambda rng: rng.random(),
+    "cauchy": lambda rng: rng.standard_cauchy(),
 }
 
 
@@ -145,14 +146,22 @@ class _Walk:
         if isinstance(scale, Linear):
             self.fail("a scale depends on noise")
         number = scale if isinstance(scale, Fraction) else exact(scale)
-        if number <= 0 or len(self.noise) >= MAX_NOISE:
-            self.fail("a scale is not positive, or there is too much noise")
+        if number == 0:
+            return self._absent(law)
+        if number < 0 or len(self.noise) >= MAX_NOISE:
+            self.fail("a scale is negative, or there is too much noise")
         name = f"n{len(self.noise):04}"
         self.noise[name] = Noise(law, number)
         if self.real is not None:
             self.values[name] = self.real.number(name, self.noise[name])
             return self.values[name]
         return Linear(symbol(name), self)
+
+    def _absent(self, law: str) -> Any:
+        """Return noise of scale 0, for which numpy draws a number too."""
+        if self.real is None:
+            return Linear(Form({}, Fraction(0)), self)
+        return self.real.number("", Noise(law, Fraction(0)))
 
     def weighted(self, p: list[tuple[Fraction, Fraction]], draw: Callable[[Any], Any]) -> int:
         answer = self.choose(len(p)) if self.real is None else self.real.pick(len(self.picks), draw)
@@ -267,6 +276,16 @@ class Linear:
         """Return the number, as numpy scalars do."""
         return self
 
+    def clip(self, low: Any, high: Any, out: Any = None) -> Any:
+        """Return the number between two numbers, as ``np.clip`` does with scalars."""
+        if out is not None or np.ndim(low) or np.ndim(high):
+            self.walk.fail("a number is clipped to arrays")
+        if low is not None and self < low:
+            return low if isinstance(low, Linear) else np.float64(low)
+        if high is not None and self > high:
+            return high if isinstance(high, Linear) else np.float64(high)
+        return self
+
     def __getattr__(self, name: str) -> NoReturn:
         if not name.startswith("__"):  # numpy asks for protocols such as __array__
             self.walk.failed = True
@@ -304,6 +323,9 @@ class _Generator:
 
     def exponential(self, scale: Any = 1.0, size: Any = None) -> Any:
         return self._drawn("exponential", 0.0, scale, size)
+
+    def standard_cauchy(self, size: Any = None) -> Any:
+        return self._drawn("cauchy", 0.0, 1.0, size)
 
     def random(self, size: Any = None) -> Any:
         return self._drawn("uniform", 0.0, 1.0, size)
@@ -346,7 +368,7 @@ class _Generator:
         raise AttributeError(name)
 
 
-LAWS = {"laplace": "scale", "gaussian": "sigma", "exponential": "scale", "gumbel": "scale"}
+LAWS = {"laplace": "scale", "gaussian": "sigma", "exponential": "scale", "gumbel": "scale", "cauchy": "scale"}
 
 
 class _Coins:

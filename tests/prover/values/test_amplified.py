@@ -22,8 +22,8 @@ from audits.classics.rows import descent, shuffled
 from audits.concurrent_shuffle.protocol_runs import bits_of, calibrated, node_release, sum_audit
 from audits.concurrent_shuffle.rows.mutants import still_open
 from dpaudit import audit
-from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP
-from dpaudit.core.data import Anything, Integers, Records
+from dpaudit.core.claims import ApproxDP, GaussianDP, PureDP, RenyiDP
+from dpaudit.core.data import Anything, Integers, Interval, Records
 from dpaudit.core.views import EVERYBODY_ELSE
 from dpaudit.distributions import (
     Binomial,
@@ -302,6 +302,18 @@ def test_rows_are_clipped_by_their_norm() -> None:
     assert float(found.bound or 0) == pytest.approx(sampled_delta(0.1, 1, 1), rel=1e-4)
 
 
+def cubes(coins: Any, data: Any) -> Any:
+    return coins.observe(SubsampledGaussianSum(data, rate="1/10", variance=1), site="g")
+
+
+def test_rows_of_bounded_records() -> None:
+    """A number in [-1, 1] has the norm 1, and a row of three has a norm of sqrt(3), or no bound."""
+    one = prove_values(steps(times=1), CLAIM, data=Records(Interval(-5, 5)))
+    assert float(one.bound or 0) == pytest.approx(sampled_delta(0.1, 1, 1), rel=1e-4)
+    three = prove_values(cubes, CLAIM, data=Records(Interval(-1, 1), width=3))
+    assert three.bound is None or float(three.bound) >= sampled_delta(0.1, 1 / math.sqrt(3), 1) * (1 - 1e-4)
+
+
 def repeated(coins: Any, data: Any) -> Any:
     rows = np.concatenate([np.clip(data, -1, 1), np.clip(data, -1, 1)])
     return coins.observe(SubsampledGaussianSum(rows, rate="1/10", sigma=1, dimension=0), site="g")
@@ -362,15 +374,56 @@ def test_wrong_steps_are_not_verified(program: Any) -> None:
     assert prove_values(program, claim, data=NUMBERS).verdict == "inconclusive"
 
 
-@pytest.mark.parametrize("adjacency", ["replace-one", "zero-out"])
-def test_a_subsample_needs_records_that_are_added(adjacency: str) -> None:
-    """A replaced record may move by twice its norm, and the row of a null record need not be 0."""
-    assert (
-        prove_values(
-            steps(), replace(CLAIM, adjacency=adjacency, delta=1 - Fraction(1, 10**6)), data=NUMBERS
-        ).verdict
-        == "inconclusive"
+def test_a_subsample_needs_records_that_are_added_or_replaced() -> None:
+    """The row of a null record need not be 0, and a group of records is not one record."""
+    whole = replace(CLAIM, adjacency="zero-out", delta=1 - Fraction(1, 10**6))
+    assert prove_values(steps(), whole, data=NUMBERS).verdict == "inconclusive"
+    users = replace(CLAIM, adjacency="replace-one", unit="user", delta=1 - Fraction(1, 10**6))
+    several = Records(Anything(), size=6, group=2)
+    assert prove_values(steps(), users, data=several).verdict == "inconclusive"
+
+
+REPLACED = replace(CLAIM, adjacency="replace-one", delta=Fraction(1, 2))
+
+
+@pytest.mark.parametrize("data", [NUMBERS, Records(Anything(), size=7)])
+def test_a_replaced_record_costs_twice_its_norm(data: Records) -> None:
+    """A row in [-1, 1] may move by 2. The delta is that of a row that moves from 0 to 2."""
+    found = prove_values(steps(times=1), REPLACED, data=data)
+    assert float(found.bound or 0) == pytest.approx(sampled_delta(0.1, 1 / 2, 1), rel=1e-4)
+    assert sampled_delta(0.1, 1, 1) < sampled_delta(0.1, 1 / 2, 1)
+    twice_as_large = prove_values(steps(times=2), REPLACED, data=data)
+    assert float(found.bound or 0) < float(twice_as_large.bound or 0) < 3 * float(found.bound or 0)
+
+
+@pytest.mark.parametrize("program", WRONG_STEPS)
+def test_wrong_steps_are_not_verified_for_replaced_records(program: Any) -> None:
+    claim = replace(REPLACED, delta=prove_values(steps(), REPLACED, data=NUMBERS).bound)
+    assert prove_values(steps(), claim, data=NUMBERS).verdict == "verified"
+    assert prove_values(program, claim, data=NUMBERS).verdict == "inconclusive"
+
+
+def sampled_renyi(rate: float, sigma: float, order: int) -> float:
+    """Return the Renyi divergence of one step by numerical integration, in the worse direction."""
+    x = np.linspace(-40, 60, 400_001)
+    plain = norm.logpdf(x, 0, sigma)
+    mixture = np.logaddexp(math.log(rate) + norm.logpdf(x, 1, sigma), math.log(1 - rate) + plain)
+    return max(
+        math.log(float(np.exp(order * a + (1 - order) * b).sum()) * (x[1] - x[0])) / (order - 1)
+        for a, b in ((mixture, plain), (plain, mixture))
     )
+
+
+def test_renyi_divergences_of_steps_add_up() -> None:
+    """Three steps have three times the divergence of one, and without sampling it is 100 times as large."""
+    claim = RenyiDP(order=3, epsilon=100, **ADDED)
+    found = prove_values(steps(times=3), claim, data=NUMBERS)
+    assert float(found.bound or 0) == pytest.approx(3 * sampled_renyi(0.1, 1, 3), rel=1e-4)
+    once = replace(claim, epsilon=(found.bound or 0) * 1)
+    for program in (steps(times=4), steps(times=3, sigma="1/2"), steps(times=3, rate="1/5")):
+        assert prove_values(program, once, data=NUMBERS).verdict == "inconclusive"
+    other = prove_values(steps(times=3), RenyiDP(order=3, epsilon=100), data=NUMBERS)
+    assert 3 * sampled_renyi(0.1, 1 / 2, 3) <= float(other.bound or 0) < 9
 
 
 # Arrays of integers
@@ -459,8 +512,10 @@ def test_forged_shuffles_are_refused(change: dict[str, Any]) -> None:
     [
         ("need(disjoint(support, own)", "need(True"),
         ('"users": users, "local"', '"users": str(2 * len(nodes)), "local"'),
-        ("str(upper_root(squared))", "str(upper_root(squared) / 2)"),
-        ("need(\n        s.length_is_private and s.group == 1", "need(\n        True"),
+        ("upper_root(squared),", "upper_root(squared) / 2,"),
+        ("most if len(info.shape) == 1 else None", "most"),
+        ('s.adjacency in ("add-remove", "replace-one") and s.group == 1', "True"),
+        ("info.shape[:1] == (_number_of_records(s),)", "True"),
         ("one_each and info.aligned == (0, None, 1)", "True"),
     ],
 )
@@ -472,6 +527,7 @@ def test_mutants_change_a_verdict(old: str, new: str, monkeypatch: pytest.Monkey
             (two_messages, ApproxDP(epsilon="1/2", delta=1), FIVE),
             (counted, ApproxDP(epsilon="1/2", delta=1), FIVE),
             (steps(), CLAIM, NUMBERS),
+            (cubes, CLAIM, Records(Interval(-1, 1), width=3)),
         ]
         forged = {"law": "subsampled-gaussian", "node": 0, "rate": "1/10", "variance": "1"}
         row = Info(
@@ -479,7 +535,8 @@ def test_mutants_change_a_verdict(old: str, new: str, monkeypatch: pytest.Monkey
         )
         found: list[Any] = [prove_values(*case[:2], data=case[2]).bound for case in cases]
         for s, info in (
-            (Setting(), row),
+            (Setting(adjacency="zero-out"), row),
+            (Setting(size=4), row),
             (Setting(adjacency="add-remove"), replace(row, aligned=(1, None, 1))),
         ):
             try:
