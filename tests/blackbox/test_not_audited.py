@@ -70,7 +70,6 @@ SEEING = {
 }
 
 
-@pytest.mark.sample(6)
 @pytest.mark.parametrize("name", SEEING)
 def test_what_could_have_failed_is_audited(name: str) -> None:
     """Private mechanisms whose outputs can be compared are inconclusive, and no more is said."""
@@ -80,7 +79,7 @@ def test_what_could_have_failed_is_audited(name: str) -> None:
 
 
 def test_too_few_runs_are_said_before_the_first() -> None:
-    """The exact sum at epsilon 7 with 5,000 runs: nothing is called, and the number of runs that would do is
+    """The exact sum at epsilon 8 with 5,000 runs: nothing is called, and the number of runs that would do is
     enough to refute it."""
     calls = []
 
@@ -88,7 +87,7 @@ def test_too_few_runs_are_said_before_the_first() -> None:
         calls.append(data)
         return sum(data)
 
-    claim = PureDP(epsilon=7)
+    claim = PureDP(epsilon=8)
     result = check(exact_sum, claim, neighbours=PAIR, max_samples=5000)
     assert (result.samples, calls) == (0, [])
     needed = runs_needed(family_of(claim).tested, candidates=1, alpha=0.05)
@@ -99,7 +98,7 @@ def test_too_few_runs_are_said_before_the_first() -> None:
         check(exact_sum, claim, neighbours=PAIR, max_samples=needed, record_draws=False).raise_if_refuted()
 
 
-@pytest.mark.sample(1)
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "claim", [ONE, PureDP(epsilon=5), ApproxDP(epsilon=1, delta="0.5"), GaussianDP(mu=1)]
 )

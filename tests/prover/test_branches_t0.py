@@ -87,6 +87,11 @@ def _weights(written: dict[str, Any]) -> dict[str, str]:
     return next(weights for weights in each if weights)
 
 
+def _negative(written: dict[str, Any]) -> None:
+    weights = _weights(written)
+    weights[next(iter(weights))] = "-1"
+
+
 def _insert(written: dict[str, Any], node: list[Any]) -> None:
     """Insert a first node above the old root, which becomes node 1."""
     moved = written["tree"]
@@ -116,11 +121,21 @@ FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "claims rho": lambda c: c.update(claim={"rho": "9"}),
     "claims mu": lambda c: c.update(claim={"mu": "9"}),
     "claims both": lambda c: c.update(claim={"epsilon": "9", "rho": "9"}),
+    "a float claim": lambda c: c.update(claim={"epsilon": 9.0}),
+    "a pair left out": lambda c: c["pairs"].pop(bounded(c)[0]),
+    "a pair apart left out": lambda c: c["pairs"].pop(apart(c)[0]),
     "all pairs apart": _all_apart,
+    "apart by nothing": lambda c: c["pairs"].update({bounded(c)[0]: {}}),
+    "bounded by nothing": lambda c: _weights(c).clear(),
+    "a release left out": lambda c: c["pairs"][bounded(c)[0]].pop(),
+    "a sign left out": lambda c: c["pairs"][bounded(c)[0]][0].pop(),
     "multipliers halved": _cheaper,
+    "a negative multiplier": _negative,
     "a multiplier of no row": lambda c: _weights(c).update({"p9": "1"}),
+    "a float multiplier": lambda c: _weights(c).update(dict.fromkeys(_weights(c), 1.0)),
     "Gaussian noise": lambda c: nodes(c, "release")[0].__setitem__(2, "gaussian"),
     "discrete noise": lambda c: nodes(c, "release")[0].__setitem__(2, "discrete-laplace"),
+    "scale 0": lambda c: nodes(c, "release")[0].__setitem__(3, "0"),
     "one scale another": lambda c: nodes(c, "release")[-1].__setitem__(3, "3"),
     "one word another": lambda c: nodes(c, "show")[-1].__setitem__(1, "str:else"),
     "a hidden draw": lambda c: _insert(c, ["draw", "laplace", "1", 1]),
@@ -131,6 +146,9 @@ FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "a branch cut off": lambda c: c["tree"].__setitem__(c["tree"][0][3], ["empty", {"0": "1"}]),
     "answers exchanged": _one_question,
     "another question": lambda c: nodes(c, "fork")[0].__setitem__(1, "o0 > int:2"),
+    "a question that is no text": lambda c: nodes(c, "fork")[0].__setitem__(1, None),
+    "an answer left out": lambda c: nodes(c, "fork")[0][2].pop(),
+    "no answers": lambda c: nodes(c, "fork")[0].__setitem__(2, []),
     "a wider domain": lambda c: c["data"].update(high="4"),
     "no domain": lambda c: c["data"].update(low=None, high=None),
     "a change beyond": lambda c: c["adjacency"].update(by="1/2"),

@@ -147,11 +147,16 @@ def forgeries() -> dict[str, Any]:
     return {
         "a smaller bound": lambda c: c.update(bound="1098/1000"),
         "a bound below 0": lambda c: c.update(bound="-1"),
+        "a data set less": lambda c: c["trees"].pop(),
+        "more data sets than trees": lambda c: c["data"].update(size=3),
+        "no integers": lambda c: c["data"].update(integers=False),
+        "neighbours that change by nothing": lambda c: c["adjacency"].update(by="0"),
         "neighbours of another kind": lambda c: c["adjacency"].update(kind="each-moves", one_way=False),
         "probabilities above 1": heavier,
         "an outcome of one side only": shows_more,
         "a circle": circle,
         "another kind": lambda c: c.update(proof="program, own regions"),
+        "an inexact number": lambda c: c.update(bound=1.1),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -72,12 +73,24 @@ def _again(written: dict[str, Any]) -> None:
     fork[2][1] = fork[2][0]
 
 
+def _circle(written: dict[str, Any]) -> None:
+    nodes(written, "release")[1][-1] = 0
+
+
 FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "another kind": lambda c: c.update(proof="program, own regions"),
     "claims epsilon": lambda c: c.update(claim={"epsilon": "9"}),
     "claims two": lambda c: c.update(claim={"rho": "19", "mu": "9"}),
+    "claims nothing": lambda c: c.update(claim={}),
+    "a float claim": lambda c: c.update(claim={"rho": 9.0}),
     "a negative claim": lambda c: c.update(claim={"rho": "-1"}),
     "a Laplace release": lambda c: nodes(c, "release")[0].__setitem__(2, "laplace"),
+    "no distribution": lambda c: nodes(c, "release")[0].__setitem__(2, None),
+    "variance 0": lambda c: nodes(c, "release")[0].__setitem__(3, "0"),
+    "a negative variance": lambda c: nodes(c, "release")[0].__setitem__(3, "-4"),
+    "a float variance": lambda c: nodes(c, "release")[0].__setitem__(3, 4.0),
+    "a variance over 0": lambda c: nodes(c, "release")[0].__setitem__(3, "1/0"),
+    "a release without a variance": lambda c: nodes(c, "release")[0].pop(3),
     "a comparison of data": lambda c: _insert(c, ["compare", {"x0": "1"}, True, 1, 1]),
     "an empty branch": lambda c: _insert(c, ["empty", {}]),
     "a hidden draw": lambda c: _insert(c, ["draw", "laplace", "1", 1]),
@@ -87,18 +100,30 @@ FORGED: dict[str, Callable[[dict[str, Any]], object]] = {
     "a symbol of noise": lambda c: nodes(c, "release")[0][1].update({"n0": "1"}),
     "a symbol of no data": lambda c: nodes(c, "release")[0][1].update({"x2": "1"}),
     "a public name with more": lambda c: nodes(c, "release")[0][1].update({"p0 ": "1"}),
+    "a float factor": lambda c: nodes(c, "release")[0][1].update({"x0": 1}),
     "a form that is a list": lambda c: nodes(c, "release")[0].__setitem__(1, [["x0", "1"]]),
+    "a question without answers": lambda c: nodes(c, "fork")[0].__setitem__(2, []),
     "a question that is no text": lambda c: nodes(c, "fork")[0].__setitem__(1, 3),
     "one node for two answers": _again,
     "one answer twice": lambda c: nodes(c, "fork")[0][2].append(nodes(c, "fork")[0][2][0]),
-    "a circle": lambda c: nodes(c, "release")[1].__setitem__(-1, 0),
+    "an answer left out": lambda c: nodes(c, "fork")[0][2].pop(),
+    "a circle": _circle,
     "a child outside": lambda c: nodes(c, "release")[-1].__setitem__(-1, 99),
+    "a child that is True": lambda c: nodes(c, "release")[0].__setitem__(-1, True),
+    "a node on no path": lambda c: c["tree"].append(["end"]),
     "an end with more": lambda c: nodes(c, "end")[0].append(0),
+    "an empty node": lambda c: c["tree"].__setitem__(-1, []),
+    "no tree": lambda c: c.update(tree=[]),
+    "no record": lambda c: c["data"].update(size=0),
+    "a size that is True": lambda c: c["data"].update(size=True),
     "every size": lambda c: c["data"].update(size="every"),
     "too many numbers": lambda c: c["data"].update(size=10**6),
+    "an empty domain": lambda c: c["data"].update(low="1"),
     "integers in halves": lambda c: c["data"].update(integers=True, high="3/2"),
+    "a smaller change": lambda c: c["adjacency"].update(by="1/2"),
     "no change": lambda c: c["adjacency"].update(by="0", at_most=True),
     "an unknown adjacency": lambda c: c["adjacency"].update(kind="add-remove"),
+    "a wider domain": lambda c: c["data"].update(high="2"),
     "no domain": lambda c: c["data"].update(low=None, high=None),
     "each moves, whichever way": lambda c: c["adjacency"].update(kind="each-moves"),
 }
@@ -140,6 +165,33 @@ def test_no_certificate_passes_as_one_of_another_kind() -> None:
             forged = {**forged, "claim": {"epsilon": "100", "rho": "19"}}
             with pytest.raises(error):
                 check(forged)
+
+
+def test_random_edits_end_in_a_refusal_or_a_bound() -> None:
+    """Each of 200 random edits is refused, or both paths are still checked."""
+    rng = random.Random(7)
+    refused = 0
+    for _ in range(200):
+        written = copy.deepcopy(certificate_once())
+        node = rng.choice(written["tree"])
+        i = rng.randrange(len(node))
+        node[i] = rng.choice((None, True, -1, 0, 10**9, "", "1/2", "gaussian", [], {}, [[]], {"x0": "5"}))
+        try:
+            checked = gaussian_t0.check(written)
+        except gaussian_t0.GaussianProofError:
+            refused += 1
+            continue
+        assert (checked.paths, checked.rho >= 0) == (2, True)
+    assert refused > 150
+
+
+KEPT: dict[str, Any] = {}
+
+
+def certificate_once() -> dict[str, Any]:
+    if not KEPT:
+        KEPT.update(certificate())
+    return KEPT
 
 
 def alone(file: Path, tmp_path: Path) -> subprocess.CompletedProcess[str]:

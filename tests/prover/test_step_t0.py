@@ -129,16 +129,20 @@ def first(tree: list[list[Any]], kind: str) -> list[Any]:
 
 
 FORGERIES: dict[str, tuple[str, Callable[[Certificate], Any]]] = {
-    "a branch runs back": (
-        "sparse vector",
-        lambda c: compare(c["states"][0]["step"]).__setitem__(4, 0),
-    ),
     "an answer is cut off without a reason": (
         "sparse vector",
         lambda c: (
             compare(c["states"][0]["step"]).__setitem__(4, len(c["states"][0]["step"]))
             or c["states"][0]["step"].append(["empty", {"0": "1"}])
         ),
+    ),
+    "a branch runs back": (
+        "sparse vector",
+        lambda c: compare(c["states"][0]["step"]).__setitem__(4, 0),
+    ),
+    "a state's value is not carried": (
+        "sparse vector",
+        lambda c: first(c["states"][0]["step"], "goto").__setitem__(2, {}),
     ),
     "a state's value is replaced by a draw": (
         "sparse vector",
@@ -160,11 +164,21 @@ FORGERIES: dict[str, tuple[str, Callable[[Certificate], Any]]] = {
         "sparse vector",
         lambda c: c["states"][0].__setitem__("exit", [["goto", 0, {}]]),
     ),
+    "a negative potential": ("sparse vector", lambda c: c["runs"][0]["nodes"][0].__setitem__(3, "-1")),
+    "a potential that is too small": (
+        "sparse vector",
+        lambda c: c["runs"][0]["nodes"][0].__setitem__(3, "1/4"),
+    ),
+    "no run at all": ("sparse vector", lambda c: c["runs"].clear()),
+    "moves are missing": ("sparse vector", lambda c: c["runs"][0]["moves"][0].pop()),
+    "a path is missing": ("sparse vector", lambda c: c["runs"][0]["moves"][0][0].pop()),
     "exits are missing": ("lazy", lambda c: c["runs"][0]["exits"][0].clear()),
+    "the start is missing": ("sparse vector", lambda c: c["runs"][0]["start"].clear()),
     "discrete noise": (
         "sparse vector",
         lambda c: first(c["before"], "draw").__setitem__(1, "discrete-laplace"),
     ),
+    "a scale of 0": ("sparse vector", lambda c: first(c["before"], "draw").__setitem__(2, "0")),
     "a release that costs nothing": ("value", lambda c: _release(c).__setitem__(3, "-3")),
     "a claim of one replaced record, by less than its domain": (
         "lazy",
