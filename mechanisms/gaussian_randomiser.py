@@ -32,17 +32,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.coins import Coins
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import ExactLike, positive
-from dpaudit.distributions import Gaussian
 
 __all__ = [
     "Symmetrize",
     "encode",
     "in_noise_units",
-    "message_size",
-    "randomise",
     "squared_sensitivity",
     "squared_shift",
     "worst_pair",
@@ -65,13 +61,6 @@ def squared_sensitivity(*, feature_norm_squared: ExactLike = 1, reward_bound: Ex
             f"reward_bound² must be at most twice feature_norm_squared, got {reward} and {square}."
         )
     return 2 * square * reward**2 + 2 * square**2 + reward**4 / 2
-
-
-def message_size(dim: int) -> int:
-    """Return how many numbers one user's message has, not counting entries below the diagonal: d +
-    d(d+1)/2.
-    """
-    return dim + dim * (dim + 1) // 2
 
 
 def _checked(features: Floats, reward: float, feature_norm: float, reward_bound: float) -> Floats:
@@ -131,34 +120,3 @@ def worst_pair() -> tuple[tuple[Floats, float], tuple[Floats, float]]:
     """
     a, b = (np.array([math.cos(math.pi / 12), math.sin(math.pi / 12)]) * (1 - 2.0**-40)).tolist()
     return (np.array([a, b]), 1.0), (np.array([-b, -a]), 1.0)
-
-
-def randomise(
-    coins: Coins,
-    features: Floats,
-    reward: float,
-    *,
-    noise_std: ExactLike,
-    site: str,
-    symmetrize: Symmetrize = "copy",
-) -> tuple[Floats, Floats]:
-    """Release one user's message at ``site``: (φy + n, φφᵀ + N), shapes (d,) and (d, d).
-
-    N is symmetric as ``symmetrize`` selects. "none" has the distribution of "average" up to parts that no
-    estimate uses, so it is refused here. Raises ``InvalidParameterError`` for |φ| or |y| above 1.
-    """
-    if symmetrize == "none":
-        raise InvalidParameterError(
-            "symmetrize must be 'copy' or 'average' for a message, got 'none'; it is there to compare costs."
-        )
-    distribution = Gaussian(sigma=positive(noise_std, name="noise_std"))
-    seen = coins.release(in_noise_units(*encode(features, reward), symmetrize), distribution, site=site)
-    dim = len(features)
-    rows, columns = np.triu_indices(dim)
-    upper = np.array(seen[dim:], dtype=float)
-    if symmetrize == "average":
-        upper[rows != columns] /= math.sqrt(2)
-    matrix = np.zeros((dim, dim))
-    matrix[rows, columns] = upper
-    matrix[columns, rows] = upper
-    return np.asarray(seen[:dim], dtype=float), matrix

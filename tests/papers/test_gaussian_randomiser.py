@@ -9,14 +9,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from dpaudit.coins import Sampler, record
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.mechanisms import linear_bandit_noise as levels
 from dpaudit.reference.mechanisms.gaussian_randomiser import (
     Symmetrize,
     encode,
-    message_size,
-    randomise,
     squared_sensitivity,
     squared_shift,
     worst_pair,
@@ -66,35 +63,8 @@ def test_sensitivity_in_other_units() -> None:
         squared_sensitivity(feature_norm_squared=1, reward_bound=2)
 
 
-@pytest.mark.parametrize("symmetrize", ["copy", "average"])
-def test_messages_have_the_stated_noise(symmetrize: Symmetrize) -> None:
-    """20000 sampled messages: symmetric, unbiased, variance σ² but for averaged entries off the diagonal
-    (σ²/2)."""
-    features, draws, std = np.array([0.6, 0.8]), 20_000, 2.0
-    rng = np.random.default_rng(3)
-    coins, vectors, matrices = Sampler(rng), [], []
-    for _ in range(draws):
-        vector, matrix = randomise(coins, features, 1.0, noise_std=std, site="message", symmetrize=symmetrize)
-        vectors.append(vector)
-        matrices.append(matrix)
-    stacked = np.array(matrices)
-    assert np.array_equal(stacked, stacked.transpose(0, 2, 1))
-    assert np.mean(vectors, axis=0) == pytest.approx(features, abs=5 * std / math.sqrt(draws))
-    assert stacked.mean(axis=0) == pytest.approx(np.outer(features, features), abs=5 * std / math.sqrt(draws))
-    spread = stacked.var(axis=0) / std**2
-    off = 1.0 if symmetrize == "copy" else 0.5
-    assert spread == pytest.approx(np.array([[1, off], [off, 1]]), rel=0.06)
-    assert np.var(vectors, axis=0) / std**2 == pytest.approx([1, 1], rel=0.06)
-
-
-def test_one_site_and_its_size() -> None:
-    """A message is one release of d + d(d+1)/2 numbers; bad users are refused."""
-
-    def program(coins, data):  # type: ignore[no-untyped-def]
-        randomise(coins, data, 0.5, noise_std=1, site="message")
-
-    recording = record(program, np.array([0.5, 0.5, 0.5]), rng=np.random.default_rng(0))
-    assert [np.size(site.value) for site in recording.sites if site.random] == [message_size(3)] == [9]
+def test_users_out_of_bounds_are_refused() -> None:
+    """Features longer than 1, and a reward above 1."""
     with pytest.raises(InvalidParameterError, match="norm"):
         encode(np.array([1.0, 1.0]), 0.0)
     with pytest.raises(InvalidParameterError, match="reward"):
