@@ -109,7 +109,7 @@ def notes_before(target: Target, data: Any) -> tuple[Target, list[str]]:
     keys = [OutcomeEncoder().encode(chunk()).keys for _ in range(2)]
     drawn = [name for name in used(seed) if target.seed_globals]
     if drawn:
-        notes.append(f"the mechanism draws from {' and '.join(drawn)}, which this check seeds in each call")
+        notes.append(f"the mechanism draws from {' and '.join(drawn)}, which this check seeds")
     if not np.array_equal(keys[0], keys[1]):
         notes.append(
             "not reproducible: the same seed gave different outputs, so the mechanism keeps state or has "

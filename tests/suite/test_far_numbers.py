@@ -13,7 +13,7 @@ from dpaudit.core.claims import Ordering, PureDP, claim_from_json
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.exact import exact_str, in_figures
 from dpaudit.core.row_verdicts import claimed_of
-from dpaudit.report.notation import show_exact
+from dpaudit.report.notation import _in_powers, show_exact
 from tests.cli.suites import VERIFIED, by_id, invoke, run, write_suite
 from tests.report.sample import page_of
 
@@ -73,6 +73,8 @@ def test_figures_of_any_size() -> None:
     assert in_figures(Fraction(1, FAR)) == "1e-401"
     assert show_exact(str(FAR)) == "≈ 10⁴⁰¹"
     assert show_exact(str(-FAR)) == "≈ −10⁴⁰¹"
+    assert _in_powers("1e-401") == "10⁻⁴⁰¹"
+    assert _in_powers("-1.5e+401") == "−1.5×10⁴⁰¹"
 
 
 def test_only_a_number_among_the_floats_is_shown_as_one() -> None:

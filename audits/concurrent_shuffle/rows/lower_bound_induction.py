@@ -49,9 +49,7 @@ def _equal(name: str, left: int | Fraction, right: int | Fraction) -> dict[str, 
     return {f"{name}: at most": (left, right), f"{name}: at least": (right, left)}
 
 
-@inequality(
-    rows, "TKMS23-ID", "Section 4, proof of Theorem 4.1", role="step", measure="left - right", prove=on()
-)
+@inequality(rows, "TKMS23-ID", "Section 4, proof of Theorem 4.1", role="step", measure="left - right")
 def identities() -> dict[str, Sides]:
     """rep(n, k) = rep(Big, k - 1), and c √(n/Big) = 2 rep(n, k) (printed as Ω only)
 

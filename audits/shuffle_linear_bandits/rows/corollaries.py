@@ -23,10 +23,6 @@ __all__ = ["COROLLARIES", "Corollary", "rows"]
 rows = Group("Regret: corollaries and orderings", kind="regret")
 
 
-#: Names, left sides and right sides.
-Compared = tuple[tuple[str, Fraction, Fraction], ...]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Corollary:
     """A claim that ``terms``, with B replaced by ``batch``, are at most ``printed`` in every symbol.
@@ -50,15 +46,15 @@ class Corollary:
         values = {"B": self.batch, **self.replaced} if self.batch else self.replaced
         return monomial(text).at(**{symbol: monomial(value) for symbol, value in values.items()})
 
-    def compared(self) -> Compared:
+    def compared(self) -> dict[str, Sides]:
         """Return all exponents after the substitution, with the printed ones."""
         terms = [self.put(term) for term in self.terms]
         found = excess(terms, monomial(self.printed), without=self.without)
-        powers = [(f"the exponent of {s}", *pair) for s, pair in found.items()]
+        chain: dict[str, Sides] = {f"the exponent of {s}": pair for s, pair in found.items()}
         for name, formula, printed in self.also:
             for s, (power, wanted) in excess([self.put(formula)], monomial(printed)).items():
-                powers.append((f"{name}: the exponent of {s}, distance", abs(power - wanted), Fraction(0)))
-        return tuple(powers)
+                chain[f"{name}: the exponent of {s}, distance"] = abs(power - wanted), Fraction(0)
+        return chain
 
 
 AMPLIFIED = ("d B", "L^1/4 L2^1/4 e^1/2 B^-1/4 d^3/4 T^3/4")
@@ -222,11 +218,10 @@ for _case in COROLLARIES:
         _case.source,
         measure="left - right",
         case=_case.title,
-        compared=_case.compared(),
+        corollary=_case,
         remark=_case.note,
-        prove=on(),
     )
-    def exponents(compared: Compared, remark: str) -> dict[str, Sides]:
+    def exponents(corollary: Corollary, remark: str) -> dict[str, Sides]:
         """{case}
 
         Substitute the batch size into every term of the theorem's rate and compare exponents exactly: none
@@ -236,32 +231,11 @@ for _case in COROLLARIES:
 
         Note: {remark}
         """
-        return {name: (found, printed) for name, found, printed in compared}
+        return corollary.compared()
 
 
-def _orders() -> Compared:
-    """Return the exponents of T of CZ22-ORD."""
-    local, central = (("d B", f"T^{power} d^3/4 e^1/2") for power in ("3/4", "1/2"))
-    found = {"central": (central, ""), "shuffled": (BINOMIAL, "T^3/5"), "local": (local, "")}
-    power = {
-        name: max(monomial(term).at(B=monomial(batch)).exponent("T") for term in terms)
-        for name, (terms, batch) in found.items()
-    }
-    return (
-        ("central - shuffled", power["central"], power["shuffled"]),
-        ("shuffled - local", power["shuffled"], power["local"]),
-    )
-
-
-@inequality(
-    rows,
-    "CZ22-ORD",
-    "Corollary 3.3, Section 6",
-    measure="left - right",
-    compared=_orders(),
-    prove=on(),
-)
-def between(compared: Compared) -> dict[str, Sides]:
+@inequality(rows, "CZ22-ORD", "Corollary 3.3, Section 6", measure="left - right")
+def between() -> dict[str, Sides]:
     """The exponents of T have the order central 1/2 < shuffled 3/5 < local 3/4, unique users
 
     Substitute the best batch sizes into the rates of F.3, C.1 and F.1, and compare exponents of T at fixed
@@ -272,18 +246,16 @@ def between(compared: Compared) -> dict[str, Sides]:
 
     Note: for P_Amp at fixed ε see CZ22-C3.3/range
     """
-    return {name: (left, right) for name, left, right in compared}
-
-
-def _improvements() -> Compared:
-    """Return the exponents of CZ22-ABS."""
-    local, batch = monomial("T^3/4 d^3/4 e^1/2"), monomial("T^3/5")
-    noise, stale = (monomial(term).at(B=batch) / local for term in ("e^1/2 B^-1/4 d^3/4 T^3/4", "d B"))
-    return (
-        ("noise: exponent of T in shuffled / local", noise.exponent("T"), Fraction(0)),
-        ("noise: exponent of 1/ε in shuffled / local", noise.exponent("e"), Fraction(0)),
-        ("batches, dB: exponent of T in shuffled / local", stale.exponent("T"), Fraction(0)),
-    )
+    local, central = (("d B", f"T^{power} d^3/4 e^1/2") for power in ("3/4", "1/2"))
+    found = {"central": (central, ""), "shuffled": (BINOMIAL, "T^3/5"), "local": (local, "")}
+    power = {
+        name: max(monomial(term).at(B=monomial(batch)).exponent("T") for term in terms)
+        for name, (terms, batch) in found.items()
+    }
+    return {
+        "central - shuffled": (power["central"], power["shuffled"]),
+        "shuffled - local": (power["shuffled"], power["local"]),
+    }
 
 
 @inequality(
@@ -291,10 +263,8 @@ def _improvements() -> Compared:
     "CZ22-ABS",
     "abstract: 'improves' on the local model, Corollary 3.3, Remark 3.6",
     measure="left - right",
-    compared=_improvements(),
-    prove=on(),
 )
-def improves(compared: Compared) -> dict[str, Sides]:
+def improves() -> dict[str, Sides]:
     """At equal ε, shuffled LinUCB has a smaller power of T than local LinUCB: B^(-1/4) T^(3/4) and dB against
     T^(3/4), both over √ε, at B = T^(3/5) and unique users
 
@@ -307,7 +277,13 @@ def improves(compared: Compared) -> dict[str, Sides]:
 
     Note: the other statements of the abstract have rows: CZ22-C3.3, CZ22-R3.6, CZ22-E.4, CZ22-E.6, CZ22-R4.4
     """
-    return {name: (left, right) for name, left, right in compared}
+    local, batch = monomial("T^3/4 d^3/4 e^1/2"), monomial("T^3/5")
+    noise, stale = (monomial(term).at(B=batch) / local for term in ("e^1/2 B^-1/4 d^3/4 T^3/4", "d B"))
+    return {
+        "noise: exponent of T in shuffled / local": (noise.exponent("T"), Fraction(0)),
+        "noise: exponent of 1/ε in shuffled / local": (noise.exponent("e"), Fraction(0)),
+        "batches, dB: exponent of T in shuffled / local": (stale.exponent("T"), Fraction(0)),
+    }
 
 
 _TINY = "1/1000000000000000000000000"

@@ -32,7 +32,18 @@ from dpaudit.kernel.inequalities.expression import Table, read_number
 from dpaudit.kernel.inequalities.leaf import Condition, Part, parts_of
 from dpaudit.kernel.kernel_t0 import CertificateError
 
-__all__ = ["PROOF", "Checked", "Traced", "check_inequality", "parts", "read_traced"]
+__all__ = [
+    "FORMAT",
+    "PRECISIONS",
+    "PROOF",
+    "Checked",
+    "Traced",
+    "check_inequality",
+    "parts",
+    "read_ranges",
+    "read_traced",
+    "ways",
+]
 
 #: The name of this kind of proof in evidence.
 PROOF = "inequality"

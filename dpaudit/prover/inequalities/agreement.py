@@ -16,7 +16,6 @@ from dpaudit.certify.ranges import Range
 from dpaudit.kernel.ball import arb, ball, precision
 from dpaudit.kernel.inequalities.domain import Integers, Reals, real_range
 from dpaudit.kernel.inequalities.evaluate import nonnegative_nodes, values
-from dpaudit.kernel.inequalities.expression import Table
 from dpaudit.kernel.inequalities.interval import Interval
 from dpaudit.prover.inequalities.symbols import Decision, NotTraceableError
 from dpaudit.prover.inequalities.trace import Path, Traced
@@ -93,9 +92,7 @@ def _compared(
 
 def _path_at(one: Traced, point: Mapping[str, Any]) -> tuple[Path | None, Mapping[int, Interval]]:
     """Return the path that is certainly taken at a point, and the enclosures of all nodes there."""
-    table = Table()
-    for node in one.nodes:
-        table.node(*node)
+    table = one.table
     box = [(Fraction(point[name]), Fraction(point[name])) for name in one.real]
     with precision(BITS):
         value = values(table, box, nonnegative_nodes(table, box), range(len(table.nodes)))

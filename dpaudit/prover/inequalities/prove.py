@@ -17,7 +17,6 @@ from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.inequalities.check import FORMAT, PROOF, check_inequality
 from dpaudit.kernel.inequalities.check import Traced as About
 from dpaudit.kernel.inequalities.domain import Integers
-from dpaudit.kernel.inequalities.expression import Table
 from dpaudit.kernel.inequalities.leaf import Condition
 from dpaudit.prover.inequalities.agreement import first_difference, is_false
 from dpaudit.prover.inequalities.search import Budget, SideFound, prove_side
@@ -109,7 +108,7 @@ def prove_inequality(
     grid : sequence of Mapping, optional
         Points at which the function is compared with its expression, besides random ones.
     seconds : float
-        The time for the search.
+        The processor time for the search.
     boxes : int
         The largest number of boxes for each piece of the range.
 
@@ -152,10 +151,9 @@ def _searched(
 ) -> InequalityResult:
     used, made = 0, []
     for one in traced:
-        table = _table(one)
         paths = []
         for path in one.paths:
-            about = About(table, one.real, _conditions(one, path), path.sides)
+            about = About(one.table, one.real, _conditions(one, path), path.sides)
             proofs = []
             for name, (left, right) in path.sides.items():
                 found = prove_side(about, name, over.axes, budget)
@@ -170,7 +168,7 @@ def _searched(
         made.append(
             {
                 "values": dict(one.values),
-                "nodes": table.to_json(),
+                "nodes": one.table.to_json(),
                 "given": [list(each[:3]) for each in one.given],
                 "paths": paths,
             }
@@ -183,13 +181,6 @@ def _searched(
     }
     check_inequality(evidence)
     return InequalityResult(verdict="proved", over=over, boxes=used, evidence=evidence)
-
-
-def _table(one: Traced) -> Table:
-    table = Table()
-    for node in one.nodes:
-        table.node(*node)
-    return table
 
 
 def _conditions(one: Traced, path: Path) -> tuple[Condition, ...]:
@@ -219,7 +210,7 @@ def _stopped(
     if path.raises:
         return {"verdict": "undecided", "why": f"the function raises {path.raises} at {shown}"}
     if not over.holds(at):
-        return {"verdict": "undecided", "why": f"it is false between integers, at {shown}"}
+        return {"verdict": "undecided", "why": f"it is false outside the range, at {shown}"}
     if not is_false(function, {**at, **fixed}):
         return {"verdict": "undecided", "why": f"its expression is false at {shown}"}
     return {"verdict": "false", "at": at}

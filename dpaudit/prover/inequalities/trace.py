@@ -12,9 +12,11 @@ import os
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from dpaudit.certify.ranges import Range
+from dpaudit.kernel.inequalities import expression
 from dpaudit.kernel.inequalities.domain import REAL, combinations
 from dpaudit.prover.inequalities.lift import Lifting, Raised
 from dpaudit.prover.inequalities.symbols import Condition, Decision, Node, NotTraceableError, Table
@@ -50,6 +52,14 @@ class Traced:
     nodes: tuple[Node, ...]
     given: tuple[Decision, ...]
     paths: tuple[Path, ...]
+
+    @cached_property
+    def table(self) -> expression.Table:
+        """The nodes as the table that the kernel evaluates."""
+        table = expression.Table()
+        for node in self.nodes:
+            table.node(*node)
+        return table
 
 
 @dataclass(frozen=True)
