@@ -22,13 +22,22 @@ if TYPE_CHECKING:
     from dpaudit.auditing import audit
     from dpaudit.blackbox import adapters as adapters
     from dpaudit.blackbox.check import check
+    from dpaudit.blackbox.library import audit_library
     from dpaudit.blackbox.recorded.record_draws import record_draws
     from dpaudit.certify import build
     from dpaudit.certify.calibrate import calibrate
     from dpaudit.core import claims as claims
     from dpaudit.core import errors as errors
     from dpaudit.core import views as views
-    from dpaudit.core.claims import ApproxDP, GaussianDP, Profile, PureDP, RenyiDP, ZeroConcentratedDP
+    from dpaudit.core.claims import (
+        ApproxDP,
+        GaussianDP,
+        Profile,
+        PureDP,
+        RenyiDP,
+        Stability,
+        ZeroConcentratedDP,
+    )
     from dpaudit.core.data import (
         Anything,
         Ball,
@@ -69,11 +78,13 @@ __all__ = [
     "Records",
     "RenyiDP",
     "Report",
+    "Stability",
     "Suite",
     "Table",
     "Texts",
     "ZeroConcentratedDP",
     "audit",
+    "audit_library",
     "calibrate",
     "check",
     "evidence",
@@ -88,9 +99,18 @@ __all__ = [
 _HOMES = {
     "dpaudit.auditing": ["audit"],
     "dpaudit.blackbox.check": ["check"],
+    "dpaudit.blackbox.library": ["audit_library"],
     "dpaudit.blackbox.recorded.record_draws": ["record_draws"],
     "dpaudit.certify.calibrate": ["calibrate"],
-    "dpaudit.core.claims": ["ApproxDP", "GaussianDP", "Profile", "PureDP", "RenyiDP", "ZeroConcentratedDP"],
+    "dpaudit.core.claims": [
+        "ApproxDP",
+        "GaussianDP",
+        "Profile",
+        "PureDP",
+        "RenyiDP",
+        "Stability",
+        "ZeroConcentratedDP",
+    ],
     "dpaudit.core.data": [
         "Anything",
         "Ball",

@@ -28,6 +28,7 @@ PAGES = (
     "shuffle",
     "paper",
     "calibrate",
+    "audit_library",
 )
 
 #: A fenced block of Python or of commands, and the lines below that show what it prints.
