@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from dpaudit.auditing import audit
     from dpaudit.blackbox import adapters as adapters
     from dpaudit.blackbox.check import check
+    from dpaudit.blackbox.library import audit_library
     from dpaudit.blackbox.one_run import one_run
     from dpaudit.blackbox.recorded.record_draws import record_draws
     from dpaudit.blackbox.scores import scores
@@ -31,7 +32,15 @@ if TYPE_CHECKING:
     from dpaudit.core import claims as claims
     from dpaudit.core import errors as errors
     from dpaudit.core import views as views
-    from dpaudit.core.claims import ApproxDP, GaussianDP, Profile, PureDP, RenyiDP, ZeroConcentratedDP
+    from dpaudit.core.claims import (
+        ApproxDP,
+        GaussianDP,
+        Profile,
+        PureDP,
+        RenyiDP,
+        Stability,
+        ZeroConcentratedDP,
+    )
     from dpaudit.core.data import (
         Anything,
         Ball,
@@ -72,11 +81,13 @@ __all__ = [
     "Records",
     "RenyiDP",
     "Report",
+    "Stability",
     "Suite",
     "Table",
     "Texts",
     "ZeroConcentratedDP",
     "audit",
+    "audit_library",
     "calibrate",
     "check",
     "evidence",
@@ -94,10 +105,19 @@ _HOMES = {
     "dpaudit.auditing": ["audit"],
     "dpaudit.blackbox.check": ["check"],
     "dpaudit.blackbox.one_run": ["one_run"],
+    "dpaudit.blackbox.library": ["audit_library"],
     "dpaudit.blackbox.recorded.record_draws": ["record_draws"],
     "dpaudit.blackbox.scores": ["scores"],
     "dpaudit.certify.calibrate": ["calibrate"],
-    "dpaudit.core.claims": ["ApproxDP", "GaussianDP", "Profile", "PureDP", "RenyiDP", "ZeroConcentratedDP"],
+    "dpaudit.core.claims": [
+        "ApproxDP",
+        "GaussianDP",
+        "Profile",
+        "PureDP",
+        "RenyiDP",
+        "Stability",
+        "ZeroConcentratedDP",
+    ],
     "dpaudit.core.data": [
         "Anything",
         "Ball",

@@ -56,11 +56,12 @@ from dpaudit.blackbox.result import CheckResult
 from dpaudit.blackbox.runs import CallTooLongError, OutOfTimeError, UnfitForWorkersError
 from dpaudit.blackbox.search import Search, Target
 from dpaudit.blackbox.smallest import smallest
+from dpaudit.blackbox.stability import check_stability
 from dpaudit.blackbox.state_leak_test import copies_in_both_orders, keeps_its_first
 from dpaudit.blackbox.statistics.blocks import Workers
 from dpaudit.blackbox.statistics.cluster import TlsScheduler
 from dpaudit.coins.outside import noting_outside
-from dpaudit.core.claims import Model, PrivacyClaim, PureDP
+from dpaudit.core.claims import Model, PrivacyClaim, PureDP, Stability
 from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.evidence import Estimate
@@ -85,7 +86,7 @@ LEAST_ALPHA = 1e-12
 @no_silent_end()
 def check(
     mechanism: Callable[..., Any],
-    claim: PrivacyClaim,
+    claim: PrivacyClaim | Stability,
     *,
     neighbours: PairsOfInputs | None = None,
     data: Records | Table | None = None,
@@ -120,7 +121,8 @@ def check(
         runs.
     claim : PrivacyClaim
         PureDP, ApproxDP, GaussianDP, ZeroConcentratedDP, RenyiDP or Profile, in the public view. The last
-        four are tested at several (epsilon, delta) points that they imply. With ``model=AS_RUN``, the bit
+        four are tested at several (epsilon, delta) points that they imply. With ``Stability``, the mechanism
+        is a deterministic function of the data, and runs once on each input. With ``model=AS_RUN``, the bit
         patterns of floats are compared too.
     neighbours : sequence of pairs, Inputs or Hypothesis strategy, optional
         Pairs of neighbouring inputs, such as ``corners(...)``. From Inputs or a strategy, a refuting pair is
@@ -190,6 +192,10 @@ def check(
     if listen is not None:
         warn("check(listen=...) was renamed: use record_draws=...", DeprecationWarning, stacklevel=3)
         record_draws = listen
+    if isinstance(claim, Stability):
+        return check_stability(
+            mechanism, claim, neighbours=neighbours, data=data, seed=seed, timeout=timeout, seconds=seconds
+        )
     _check_options(alpha=alpha, seed=seed, max_samples=max_samples, jobs=jobs, timeout=timeout)
     _check_switches(
         unusual=unusual,

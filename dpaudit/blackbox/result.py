@@ -14,7 +14,7 @@ from dpaudit.blackbox.bounds import Curve, curve_of, lower_bound
 from dpaudit.blackbox.hypotheses import epsilons_at
 from dpaudit.blackbox.replay import Replay
 from dpaudit.blackbox.words import at_least, percent, weakest_violation
-from dpaudit.core.claims import PrivacyClaim
+from dpaudit.core.claims import PrivacyClaim, Stability
 from dpaudit.core.errors import InvalidParameterError, NotAuditedError, RefutedError
 from dpaudit.core.evidence import Estimate
 from dpaudit.core.exact import ExactLike, exact, rounded_up
@@ -63,7 +63,7 @@ class CheckResult:
         What ``samples`` counts.
     """
 
-    claim: PrivacyClaim
+    claim: PrivacyClaim | Stability
     evidence: Estimate
     judgement: Judgement
     event: str
@@ -102,6 +102,8 @@ class CheckResult:
             return ""
         if "power" not in self.evidence.details:
             return ""
+        if not isinstance(self.claim, PrivacyClaim):
+            return "no violation found on these pairs"
         if self.weakest == "none":
             return "no violation found, and none would have been detected with probability 1/2"
         return f"no violation found: would have detected {self.weakest} with probability 1/2"
@@ -214,7 +216,7 @@ class CheckResult:
         else:
             lines = [f"{self.headline}: {claim}"]
         if self.evidence.lower is not None:
-            lines.append(f"{found}, assuming {self.assuming}")
+            lines.append(found if self._exact else f"{found}, assuming {self.assuming}")
             if self._epsilon_at_delta is not None:
                 lines.append(
                     f"  epsilon > {at_least(self._epsilon_at_delta)} at delta = {self.at_delta:g}, with "
@@ -245,10 +247,17 @@ class CheckResult:
         runs = f"({self.samples:,} {self.unit}, {evidence.scope})"
         if evidence.lower is None or not evidence.samples:
             return f"no bound on {evidence.quantity} {runs}"
+        if self._exact:
+            return f"{evidence.quantity} = {evidence.lower:.6g} {runs}"
         if not evidence.lower:
             return f"no bound on {evidence.quantity} above 0 {runs}"
         bound = f"{evidence.quantity} > {self._in_figures(evidence.lower)}"
         return f"{bound} with {percent(evidence.confidence)} confidence {runs}"
+
+    @property
+    def _exact(self) -> bool:
+        """Whether the bound is a computation, as for a stability claim."""
+        return self.evidence.confidence == 1
 
     def _in_figures(self, lower: float) -> str:
         """Format the bound with four figures, or with enough of them to differ from the claim.

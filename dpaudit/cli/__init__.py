@@ -37,6 +37,7 @@ COMMANDS = {
     "report": "report",
     "verify": "report",
     "compare": "compare",
+    "audit-library": "audit_library",
     "check": "check",
     "init": "init",
     "calibrate": "calibrate",
@@ -79,7 +80,7 @@ class _Group(click.Group):
         if cmd_name not in COMMANDS:
             return None
         module = import_module(f"dpaudit.cli.{COMMANDS[cmd_name]}")
-        command: click.Command = getattr(module, f"{cmd_name}_command")
+        command: click.Command = getattr(module, f"{cmd_name.replace('-', '_')}_command")
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

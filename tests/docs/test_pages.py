@@ -29,6 +29,7 @@ PAGES = (
     "paper",
     "calibrate",
     "training_runs",
+    "audit_library",
 )
 
 #: A fenced block of Python or of commands, and the lines below that show what it prints.

@@ -22,6 +22,7 @@ from dpaudit.core.claims.privacy import (
     RenyiDP,
     ZeroConcentratedDP,
 )
+from dpaudit.core.claims.stability import Stability
 from dpaudit.core.claims.statements import (
     Controls,
     ErrorRate,
@@ -62,6 +63,7 @@ __all__ = [
     "RenyiAccounting",
     "RenyiDP",
     "SameDistribution",
+    "Stability",
     "Statement",
     "SubExponential",
     "SubGaussian",
