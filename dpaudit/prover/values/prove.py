@@ -205,7 +205,7 @@ def _searched(
         hidden, picks, correlates = kind
         attempt = _Attempt(
             function, receiver, fixed, claim, data, setting(), followed, hidden, picks, until, may_defer,
-            start, opaque, correlates,
+            opaque, correlates, start,
         )  # fmt: skip
         may_defer = False
         try:
@@ -371,9 +371,9 @@ class _Attempt:
     picks: bool
     until: float
     may_defer: bool
-    start: _Start
     opaque: frozenset[Any] = frozenset()
     correlates: bool = False
+    start: _Start = field(default_factory=lambda: _Start(alone=False))
 
     def __post_init__(self) -> None:
         self.record = Record(self.s, opaque=self.opaque)
