@@ -34,8 +34,7 @@ __all__ = ["gather"]
 
 #: Seed for the outcomes that a forced history does not choose, whatever the run's own seed is.
 FORCED = 10
-#: Largest number of generated pairs of one kind: corners of the domain, and random ones. The quick profile
-#: has half as many.
+#: Largest number of generated pairs of one kind: corners of the domain, and random ones.
 BESIDE = 8
 #: Quantile histories: the number for a program of few steps, the least number, and a budget of steps. In the
 #: quick profile the first pair has as many, and the other pairs half as many, bisections included.
@@ -91,8 +90,7 @@ def gather(audit: PrivacyAudit, run: Run, *, proved: bool = False) -> Findings:
     findings.limits, findings.lines = limits, steps
     share = 0.5 if run.profile == "quick" else 1.0
     domain = None if proved and run.profile == "quick" else audit.domain
-    most = int(share * BESIDE)
-    beside = [] if domain is None else _generated(findings, audit, domain, pairs, limits, most=most)
+    beside = [] if domain is None else _generated(findings, audit, domain, pairs, limits)
     _at_quantiles(findings, pairs, watch, limits, steps, share=share)
     if beside:  # on top: the listed pairs keep all of their histories
         _at_quantiles(findings, beside, watch, limits, steps, share=share / 2)
@@ -109,13 +107,7 @@ def gather(audit: PrivacyAudit, run: Run, *, proved: bool = False) -> Findings:
 
 
 def _generated(
-    findings: Findings,
-    audit: PrivacyAudit,
-    domain: Domain,
-    pairs: Sequence[Neighbours],
-    limits: Limits,
-    *,
-    most: int,
+    findings: Findings, audit: PrivacyAudit, domain: Domain, pairs: Sequence[Neighbours], limits: Limits
 ) -> list[Neighbours]:
     """Replay pairs of the domain that the audit does not list, and return those with forced histories.
 
@@ -123,7 +115,7 @@ def _generated(
     """
     claim = audit.claim
     rng = np.random.default_rng(FORCED)  # the same pairs for every row and seed
-    made = domain.beside(pairs, claim.adjacency, rng, most=most)
+    made = domain.beside(pairs, claim.adjacency, rng, most=BESIDE)
     rng = np.random.default_rng(FORCED)
     looked = [
         [pair for pair in of_the_same_users(kind, pairs, claim.view) if _glance(findings, pair, rng, limits)]
