@@ -149,7 +149,8 @@ class JointLevels:
         lambda_max theta*``. Every design is at least ``ridge I``, so the second part has norm at most ``S
         lambda_max / root``. For the first part apply J.2 to ``(r - mu) / R``, with ``ridge / R^2``: its
         matrix is the design over R^2. Norms in its inverse do not change, since the sum is divided by R. The
-        determinant is at most ``(1 + R^2 T / (4 d ridge))^d`` times that of the ridge, since slopes are at most R^2/4. With
+        determinant is at most ``(1 + R^2 T / (4 d ridge))^d`` times that of the ridge, since slopes are at
+        most R^2/4. With
         failure probability zeta/16 the first part is at most ``root / (2 R) + (R / root) (d log(1 + R^2 T /
         (4 d ridge)) + 2 log(16 / zeta) + 2 d log 2)``. The bracket is at most ``3 d log((16 / zeta) (1 + R^2
         T / (d ridge)))`` (SAR-K.2/closed).

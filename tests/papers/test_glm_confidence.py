@@ -296,3 +296,14 @@ def test_the_closed_set_holds_for_a_bad_estimate() -> None:
         factor = 2 + 2 * truth
         assert np.all(distance <= factor * gradient + math.sqrt(factor * gap) + 1e-9)
         assert np.any(distance > gradient / 2)
+
+
+def test_growth_by_an_error_in_closed_form() -> None:
+    """A ridge loss alone, (ridge/2) (u - v)², is ν higher at √(2ν/ridge): √(2ν) in the norm of the ridge. The
+    row's fits come near, within their own curvature."""
+    points = 0.999 * np.where(np.arange(10) % 3 == 0, 0.5, 1.0)
+    ridge, gap = 40.0, 4.0
+    near, far = (enumerated_fits(points, 3.0, ridge=ridge, gap=each) for each in (0.0, gap))
+    added = far.distance(ridge * np.eye(1)) - near.distance(ridge * np.eye(1))
+    assert added.max() == pytest.approx(math.sqrt(2 * gap), rel=0.05)
+    assert added.max() < math.sqrt(2 * gap)  # the loss curves more than its ridge

@@ -119,6 +119,26 @@ def parameter_set(run: Run, dim: int, horizon: int, gap: int, spread: int, brack
 
 
 @evidence(
+    rows, "SAR-ABS/nu", "Section 1.1, ν by Lemma E.4", over=over(gap="1 25", spread=(8,)),
+    at_most=2, quantity="growth of the distance, over √ν",
+)  # fmt: skip
+def cost_of_errors(run: Run, gap: Fraction, spread: int) -> Measured:
+    """An optimisation error ν adds at most √(4RSν) to ‖θ* - θ̂‖ in H*: estimates with a summed loss ν too
+    high
+
+    As for E.4 in one dimension, T = 10, R = S = 1: all 1024 reward vectors, estimates on either side, cut at
+    the ball. The largest growth for the same rewards, over √ν, is compared with √(4RS) = 2.
+
+    Note: √2 in the limit, since the loss is nearly quadratic under this ridge
+    """
+    exact_fits, worse = (_fits_at(run, 1, 10, spread, part) for part in (0.0, float(gap)))
+    ends = _ends(Ridge.required(dim=1, horizon=10, spread=spread), exact_fits)
+    added = max(float((worse.distance(end) - exact_fits.distance(end)).max()) for end in ends)
+    growth = added / float(gap) ** 0.5
+    return Measured(low=growth, high=growth, samples=1024, method="all reward vectors enumerated")
+
+
+@evidence(
     rows, "SAR-E.5", "Lemma E.5, (30)", claim=_level(1), expect="refuted",
     over=over(dim=(1,), horizon=(10,), spread=(1, 8)),
 )  # fmt: skip
@@ -530,8 +550,8 @@ def closed_noise(y: Fraction, d: int, zeta: Fraction) -> Chain:
 
     The gradients differ by noise and λ_max θ*. J.2, for (r - μ)/R with failure ζ/16, bounds the noise by
     √λ_max/(2R) + (R/√λ_max)(d log(1 + y/4) + 2 log(16/ζ) + 2d log 2), y = R²T/(dλ_max). The bracket is at
-    most 3d log((16/ζ)(1 + y)): the two lines are divided by d and by d log(16/ζ), and share 1/2 between them. For
-    the design with λ_min of L.5, S λ_max/√λ_min stands for S √λ_max, and λ_min elsewhere.
+    most 3d log((16/ζ)(1 + y)): the two lines are divided by d and by d log(16/ζ), and move 1/2 from one to
+    the other. For the design with λ_min of L.5, S λ_max/√λ_min stands for S √λ_max, and λ_min elsewhere.
 
     Note: K.2 prints 4R √λ_max and 7d/R, and T/(R²dλ_max) in the logarithm; J.2 is given (SAR-J.2)
     """
