@@ -143,8 +143,9 @@ def without_square(C: int, T: int, ridge: Fraction) -> Sides:
 def with_square(u: Fraction) -> Sides:
     """With the square, R T ≥ 2 d λ_min and R ≤ 4: Σ ‖x̃_t‖² ≤ (9/4) d log2(R T/(d λ_min))
 
-    Lemma O.1 with L² = R²/4, the largest slope, bounds the sum by 2 d log(1 + R² T/(4 d λ_min)) if λ_min ≥
-    L². u is R T/(d λ_min). Both sides are divided by d, at R = 4: the left side grows with R.
+    Lemma O.1 with L² = 1/κ* ≤ R²/4, the largest slope, bounds the sum by 2 d log(1 + R² T/(4 d λ_min)) if
+    λ_min ≥ L² (SAR-J.1/96). u is R T/(d λ_min). Both sides are divided by d, at R = 4: the left side grows
+    with R.
     """
     return 2 * (1 + ball(u)).log(), 9 * ball(u).log() / (4 * arb(2).log())
 
@@ -173,7 +174,7 @@ def short_horizon(u: Fraction, C: int) -> Sides:
 def whole_regret(R: Fraction, S: Fraction, T: int, u: Fraction) -> Chain:
     """Given M.3 (2√2), M.2 and L.2, R_T is at most (87) with C = 86: R T > d λ_min, 1 ≤ R ≤ 4, S ≥ 1/10
 
-    Further conditions: λ_min ≥ R²/4 (SAR-J.1/96) and γ ≥ 4 R² S √λ_max, the first term of (60). u is R T/(d
+    Further conditions: λ_min ≥ 1/κ* (SAR-J.1/96) and γ ≥ 4 R² S √λ_max, the first term of (60). u is R T/(d
     λ_min). Up to u = 2 the second term alone, 8 d R³ κ γ² log T ≥ 512 d R⁵ S² λ_min log T since κ ≥ 4/R², is
     at least R T: the first line, in units of d λ_min. From u = 2 on the steps give √d β √(Σ μ'(a)) times 2√2
     (M.3) e (L.2) e² (SAR-J.1/94/sharper) √(2 log(1 + R u/4)) (Lemma O.1): the second line, squared.
