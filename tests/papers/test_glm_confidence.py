@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -307,3 +308,19 @@ def test_growth_by_an_error_in_closed_form() -> None:
     added = far.distance(ridge * np.eye(1)) - near.distance(ridge * np.eye(1))
     assert added.max() == pytest.approx(math.sqrt(2 * gap), rel=0.05)
     assert added.max() < math.sqrt(2 * gap)  # the loss curves more than its ridge
+
+
+def test_the_closed_forms_lines_in_floats() -> None:
+    """The bracket of J.2 against 3 d log(...) at the row's tightest point, d = 1 and zeta = 1, where 5/2 for
+    3 leaves no room for its 1/2; the distance solves its quadratic equation."""
+    lines: Any = confidence.closed_noise(Fraction(3), 1, Fraction(1))
+    assert float(lines["failure"][0]) == pytest.approx(2 + (2 * math.log(2) + 0.5) / math.log(16))
+    assert 2.5 < float(lines["failure"][0]) < 3
+    assert float(lines["arms"][0]) == pytest.approx(math.log(1.75))
+    bracket = math.log(1.75) + 2 * math.log(16) + 2 * math.log(2)
+    assert bracket <= 3 * math.log(16 * 4)
+    factor, gradient, nu = 7.0, 2.0, 5.0
+    radius = factor * gradient + math.sqrt(factor * nu)
+    share = Fraction(math.sqrt(factor * nu) / radius)
+    found = float(confidence.closed_distance(share)[0]) * radius
+    assert found**2 / factor == pytest.approx(nu + gradient * found)
