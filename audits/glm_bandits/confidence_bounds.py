@@ -138,6 +138,39 @@ class JointLevels:
         """Return beta(lambda_max, lambda_min) of (71)."""
         return self.printed().exploit_radius_at(_number(opt_error))
 
+    def closed_gradient(self, *, lower: bool = False) -> arb:
+        """Return a radius for K.2 and L.5 that Lemma J.2 gives, for the design with lambda_max, or with
+        lambda_min (``lower``).
+
+        The radius is ``S lambda_max / root + root / (2 R) + (3 R d / root) log((16 / zeta) (1 + R^2 T / (d
+        ridge)))``, where ``ridge`` is the design's ridge and ``root`` its square root.
+
+        Proof. A minimiser has ``g(theta) = sum r x``, so the gradients differ by ``sum (r - mu) x -
+        lambda_max theta*``. Every design is at least ``ridge I``, so the second part has norm at most ``S
+        lambda_max / root``. For the first part apply J.2 to ``(r - mu) / R``, with ``ridge / R^2``: its
+        matrix is the design over R^2. Norms in its inverse do not change, since the sum is divided by R. The
+        determinant is at most ``(1 + R^2 T / (4 d ridge))^d`` times that of the ridge, since slopes are at
+        most R^2/4. With
+        failure probability zeta/16 the first part is at most ``root / (2 R) + (R / root) (d log(1 + R^2 T /
+        (4 d ridge)) + 2 log(16 / zeta) + 2 d log 2)``. The bracket is at most ``3 d log((16 / zeta) (1 + R^2
+        T / (d ridge)))`` (SAR-K.2/closed).
+        """
+        low, high = self.ends
+        ridge = low if lower else high
+        root, reward_bound = ridge.sqrt(), ball(self.reward_bound)
+        bias = ball(self.param_norm) * high / root + root / (2 * reward_bound)
+        log = (16 / ball(self.failure_prob) * (1 + reward_bound**2 * self.horizon / (self.dim * ridge))).log()
+        return bias + 3 * reward_bound * self.dim / root * log
+
+    def closed_radius(self, *, constant: Any, opt_error: Any = 0) -> arb:
+        """Return ``(2 + c) G + sqrt((2 + c) nu)``, a radius for K.1 (c = 2 R S) and L.4 (c = 2).
+
+        G is ``closed_gradient``. Proof: (45) at theta*, with scores at most c/R from those of theta*, gives
+        ``D^2 / (2 + c) <= L(theta) - L(theta*) + G D <= nu + G D`` for the distance D.
+        """
+        factor = 2 + ball(constant)
+        return factor * self.closed_gradient() + (factor * _number(opt_error)).sqrt()
+
     def from_gradient(self, gradient: arb, ridge: arb, *, constant: Any, opt_error: Any = 0) -> arb:
         """Return the radius that Lemma R.1 derives from ``gradient`` with c = ``constant``."""
         factor, root = 2 + ball(constant), _number(opt_error).sqrt()

@@ -13,6 +13,7 @@ from audits.glm_bandits.rows import (
     design,
     experiments,
     joint_program,
+    joint_regret,
     later_batches,
     ledger,
     lower_bound,
@@ -50,7 +51,7 @@ suite.include(shuffle.rows, optimiser.rows, trees.rows, ledger.rows)
 suite.include(self_concordance.rows, model_facts.rows)
 suite.include(potentials.rows, design.rows, tails.rows)
 suite.include(parameters.rows, switches.rows)
-suite.include(confidence.rows, regret.rows, later_batches.rows, rates.rows)
+suite.include(confidence.rows, regret.rows, joint_regret.rows, later_batches.rows, rates.rows)
 suite.include(requirements.rows, runnable.rows)
 suite.include(lower_bound.rows, lower_bound_step_four.rows, lower_bound_information.rows)
 suite.include(experiments.rows, costs.rows)

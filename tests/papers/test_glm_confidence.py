@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -240,3 +241,86 @@ def test_a_ridge_inside_the_sum_is_weighted_by_the_arms() -> None:
     by_hand = np.abs(means @ points + 3.0 * (points @ points) * away) / np.sqrt(7.0)
     found = fits.gradient_distance(np.array([[7.0]]), ridge=3.0, inside=True)
     np.testing.assert_allclose(found, by_hand, rtol=1e-12)
+
+
+def test_closed_radii_in_floats() -> None:
+    """The repaired radii of K.1, K.2, L.4 and L.5, written out at one point, with nu = 7."""
+    levels, root = _levels(), 4 * math.sqrt(3)
+    low, high = (float(end) for end in levels.ends)
+    assert high / low == pytest.approx((root + 2) / root)
+    radii = []
+    for ridge in (high, low):
+        log = math.log(1600 * (1 + 4 * 5000 / (3 * ridge)))
+        radii.append(3 * high / math.sqrt(ridge) + math.sqrt(ridge) / 4 + 18 / math.sqrt(ridge) * log)
+    found = [float(levels.closed_gradient(lower=lower)) for lower in (False, True)]
+    assert found == pytest.approx(radii)
+    first = float(levels.closed_radius(constant=12, opt_error=7))  # (1 + RS)(2S + 1/R) = 7 * 6.5
+    log = math.log(1600 * (1 + 4 * 5000 / (3 * high)))
+    assert first == pytest.approx(45.5 * math.sqrt(high) + 252 / math.sqrt(high) * log + math.sqrt(98))
+    second = float(levels.closed_radius(constant=2, opt_error=7))  # 4S + 2/R = 13
+    assert second == pytest.approx(13 * math.sqrt(high) + 72 / math.sqrt(high) * log + 2 * math.sqrt(7))
+
+
+def test_the_closed_gradient_is_above_lemma_j2() -> None:
+    """J.2 for rewards divided by R, with its determinant computed from fixed arms of norm 1 at the largest
+    slopes. The closed radius is above, and no more than three times it."""
+    levels = _levels()
+    high = float(levels.ends[1])
+    arms = np.random.default_rng(0).normal(size=(5000, 3))
+    arms /= np.linalg.norm(arms, axis=1, keepdims=True)
+    scaled = high / 4 * np.eye(3) + 0.25 * arms.T @ arms  # variances of r/R are at most 1/4
+    ridge = high / 4
+    logs = np.linalg.slogdet(scaled)[1] / 2 - 1.5 * math.log(ridge) + math.log(1600) + 3 * math.log(2)
+    exact = math.sqrt(ridge) / 2 + 2 / math.sqrt(ridge) * logs + 3 * math.sqrt(high)
+    assert exact < float(levels.closed_gradient()) < 3 * exact
+
+
+def test_closed_radii_cover_where_the_printed_ones_fail() -> None:
+    """The part without rewards, at the points of the refuted rows: S > 4R, and R < 1/2 in K.1."""
+    for norm, reward_bound in ((10, Fraction(1)), (Fraction(1, 10), Fraction(1, 8))):
+        levels = confidence._levels(reward_bound=reward_bound, norm=Fraction(norm), horizon=10**6, dim=8)
+        left = levels.unseen_distance(arb(0))
+        assert left > (levels.explore_radius() if norm != 10 else levels.exploit_radius())
+        assert left < levels.closed_radius(constant=2)
+        assert left < levels.closed_radius(constant=2 * reward_bound * Fraction(norm))
+
+
+def test_the_closed_set_holds_for_a_bad_estimate() -> None:
+    """(45) at θ*: minimisers and worse points of all reward vectors in one dimension, with their own
+    gradients: D is at most (2 + c) G + √((2 + c) ν), c = 2S."""
+    points, truth, ridge = 0.999 * np.where(np.arange(8) % 3 == 0, 0.5, 1.0), 6.0, 0.5
+    for gap in (0.0, 1.0):
+        fits = enumerated_fits(points, truth, ridge=ridge, gap=gap)
+        design = fits.information + ridge * np.eye(1)
+        gradient = fits.gradient_distance(design, ridge=ridge)
+        distance = fits.distance(design)
+        factor = 2 + 2 * truth
+        assert np.all(distance <= factor * gradient + math.sqrt(factor * gap) + 1e-9)
+        assert np.any(distance > gradient / 2)
+
+
+def test_growth_by_an_error_in_closed_form() -> None:
+    """A ridge loss alone, (ridge/2) (u - v)², is ν higher at √(2ν/ridge): √(2ν) in the norm of the ridge. The
+    row's fits come near, within their own curvature."""
+    points = 0.999 * np.where(np.arange(10) % 3 == 0, 0.5, 1.0)
+    ridge, gap = 40.0, 4.0
+    near, far = (enumerated_fits(points, 3.0, ridge=ridge, gap=each) for each in (0.0, gap))
+    added = far.distance(ridge * np.eye(1)) - near.distance(ridge * np.eye(1))
+    assert added.max() == pytest.approx(math.sqrt(2 * gap), rel=0.05)
+    assert added.max() < math.sqrt(2 * gap)  # the loss curves more than its ridge
+
+
+def test_the_closed_forms_lines_in_floats() -> None:
+    """The bracket of J.2 against 3 d log(...) at the row's tightest point, d = 1 and zeta = 1, where 5/2 for
+    3 leaves no room for its 1/2; the distance solves its quadratic equation."""
+    lines: Any = confidence.closed_noise(Fraction(3), 1, Fraction(1))
+    assert float(lines["failure"][0]) == pytest.approx(2 + (2 * math.log(2) + 0.5) / math.log(16))
+    assert 2.5 < float(lines["failure"][0]) < 3
+    assert float(lines["arms"][0]) == pytest.approx(math.log(1.75))
+    bracket = math.log(1.75) + 2 * math.log(16) + 2 * math.log(2)
+    assert bracket <= 3 * math.log(16 * 4)
+    factor, gradient, nu = 7.0, 2.0, 5.0
+    radius = factor * gradient + math.sqrt(factor * nu)
+    share = Fraction(math.sqrt(factor * nu) / radius)
+    found = float(confidence.closed_distance(share)[0]) * radius
+    assert found**2 / factor == pytest.approx(nu + gradient * found)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 from audits.glm_bandits.costs import bit_bill, node_updates, prefix_nodes
 from audits.glm_bandits.printed_parameters import JointParameters
+from audits.glm_bandits.rows.costs import _bits_of_users
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.kernel.ball import arb
+from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
+from dpaudit.reference.mechanisms.shuffler import shuffle
+from dpaudit.reference.mechanisms.vector_messages import user_messages
 
 
 def test_nodes_of_an_explicit_tree() -> None:
@@ -92,3 +98,15 @@ def test_outside_its_range_the_protocol_has_no_bill() -> None:
     """epsilon above 15."""
     with pytest.raises(InvalidParameterError):
         bit_bill(n=10, dim=1, epsilon=16.0, delta=0.1)
+
+
+def test_bits_of_users_through_the_shuffler() -> None:
+    """The same users' messages, shuffled: every label of the vector and both orders of the matrix have (g +
+    b) n bits, and the row's counts are their sums."""
+    sheet, n = VectorSheet(dim=3, batch_size=4, precision=6, trials=80), 4
+    rng = np.random.default_rng(0)
+    sent = [user_messages(np.zeros(9), sheet, rng) for _ in range(n)]
+    counts = Counter(message.label for message in shuffle(sent, rng))
+    assert set(counts.values()) == {86 * n}
+    assert set(counts) == {*range(3), *((i, j) for i in range(3) for j in range(3))}
+    assert _bits_of_users(n, sheet) == (86 * n * 3, 86 * n * 9)

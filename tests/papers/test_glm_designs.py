@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from audits.glm_bandits.rows.design import _expected, _survivors
+from audits.glm_bandits.rows.design import _expected, _survivors, cost_of_designs
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.reference.algorithms.contextual.optimal_design import g_optimal_design, leverages
 
@@ -46,7 +48,7 @@ def test_the_certificate_is_of_the_returned_weights() -> None:
 
 def test_expected_leverage_of_one_set_is_its_certificate() -> None:
     """With one arm set W is its design matrix: at most 1.01 d, far from d²."""
-    found, certificate = _expected(0, 3, 1, 1.01)  # type: ignore[arg-type]
+    found, certificate = _expected(0, 3, 1, 1.01)
     assert found == pytest.approx(certificate, rel=1e-6)
 
 
@@ -62,3 +64,25 @@ def test_without_arms() -> None:
     """An empty set has no design."""
     with pytest.raises(InvalidParameterError):
         g_optimal_design(np.zeros((0, 2)), ridge=1.0)
+
+
+@pytest.mark.parametrize("half", [1, 2, 5])
+def test_the_distribution_of_remark_4_4_as_matrices(half: int) -> None:
+    """Designs by Frank-Wolfe steps on the arm sets, W by sums of matrices: the row's numbers; sampling the
+    rare axis half of the time has d, and so has no sampling less among drawn ones."""
+    dim, axes = 2 * half, np.eye(2 * half)
+    sets = [np.vstack([axes[i], axes[half:]]) for i in range(half)]
+
+    def longest(weights: np.ndarray) -> float:
+        mean = sum(arms.T @ (weights[:, None] * arms) for arms in sets) / half
+        inverse = np.linalg.inv(mean)
+        return float(np.mean([np.einsum("kd,de,ke->k", arms, inverse, arms).max() for arms in sets]))
+
+    weights = g_optimal_design(sets[0], ridge=1e-9, factor=1.0001).weights
+    lines: Any = cost_of_designs(half)
+    ratio = float(lines["at most d"][0])
+    assert longest(weights) / dim == pytest.approx(ratio, rel=1e-3)
+    other = np.r_[0.5, np.full(half, 0.5 / half)]
+    assert longest(other) == pytest.approx(dim)
+    drawn = np.random.default_rng(half).dirichlet(np.ones(half + 1), size=50)
+    assert min(longest(one) for one in drawn) >= dim * (1 - 1e-9)

@@ -13,13 +13,15 @@ from scipy import stats
 
 from audits.glm_bandits.poisoned_batch import Instance, no_room, poisoned
 from audits.glm_bandits.revealing_action import revealing_action
-from audits.glm_bandits.rows.ledger import explored_steps
+from audits.glm_bandits.rows.ledger import exploited, explored_steps
 from audits.glm_bandits.shuffled_descent import batch_proof, descent
 from audits.glm_bandits.shuffled_sums import half_line_delta, sheet_of, stated, sums
 from audits.glm_bandits.switching_set import switch_bit
 from audits.glm_bandits.tree_privacy import costs, instance
 from dpaudit.coins import Sampler
 from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.evidence import Certificate
+from dpaudit.core.suite import Run
 from dpaudit.kernel.ball import arb, precision
 from dpaudit.reference.mechanisms.binomial_vectors import VectorSheet
 from dpaudit.reference.mechanisms.matrix_tree import (
@@ -320,3 +322,35 @@ def _fraction(value: arb) -> Fraction:
     """The middle of a ball, exact."""
     mantissa, exponent = value.mid().man_exp()
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+
+
+@pytest.mark.parametrize("score", [0, 4])
+def test_the_losses_of_a_user_who_is_exploited_in_both(score: int) -> None:
+    """SAR-I.7/exploited in floats: squares of the Gaussian trade-off parameter of the nodes of H, written out
+    from I.1, and of all steps of three calls, from (127). The certificate is above the Gaussian delta of
+    their sum, and not far above."""
+    (found,) = exploited(
+        Run(profile="quick", alpha=0.05, seed=0, row_id="x"), score, 3, 5000, Fraction(1), Fraction(1, 10)
+    )
+    assert isinstance(found, Certificate)
+    slope = 1 / (2 + math.exp(score) + math.exp(-score))
+    weight = 0.25 / math.e
+    # m nodes, each with 2 weight² against 36 m log²(32/δ) slope² / ε²
+    tree = 2 * weight**2 / (36 * math.log(320) ** 2 * slope**2)
+    call = 1 / (6 * math.sqrt(6 * math.log(40)))
+    steps = 0.0
+    for n in (5000, 10_000, 20_000):
+        rounds = math.floor(call**2 * n**2 / math.log(n * 180) ** 3)
+        each = call / (2 * math.sqrt(2 * rounds * math.log(180)))
+        logs = math.log(8 * 180 * (rounds + 1))
+        # 2 g in one entry, against n b p (1 - p) with b = 24e4 g² log² / (ε² n)
+        steps += rounds * 4 * each**2 / (24e4 * logs**2 * 3 / 16)
+
+    def gaussian(mu: float, epsilon: float) -> float:
+        down = stats.norm.cdf(-epsilon / mu - mu / 2)
+        return float(stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * down)
+
+    mu = math.sqrt(tree + steps)
+    assert gaussian(mu, 2 / 3) <= float(found.bound) * 1.01
+    assert float(found.bound) <= gaussian(2 * mu, 2 / 3) + 3e-4  # the steps' own tails
+    assert float(found.bound) < 0.2 / 3

@@ -5,13 +5,15 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.core.suite import Group
+from dpaudit.kernel.ball import ball
 from dpaudit.reference.algorithms.contextual.optimal_design import g_optimal_design
-from dpaudit.suite import Sides, full, inequality, over
+from dpaudit.suite import Chain, Sides, full, inequality, integers, on, over
 
 __all__ = ["rows"]
 
@@ -148,8 +150,32 @@ def expected_leverage(d: int, n_sets: int, seed: int, factor: Fraction) -> Sides
     return Fraction(found) + ROUNDING, factor * d * d
 
 
-rows.not_checkable(
-    "SAR-R4.4",
-    reason="√d is the distance of Claim 2's d² from the d log d of another paper's design, two upper bounds"
-    "; neither is shown to be attained",
-)
+# Remark 4.4: one distribution of arm sets on which the designs differ
+
+
+def _leverages(half: int, rare: Any) -> tuple[Any, Any]:
+    """Return 1/W on a rare and on a common axis: each of ``half`` sets has one rare axis of its own and
+    ``half`` common ones. The rare axis has weight ``rare``, the common ones have equal weights."""
+    return half / rare, half / (1 - rare)
+
+
+@inequality(
+    rows, "SAR-R4.4", "Remark 4.4", over=over(half=(1, 2, 8, 10**6)), prove=on(half=integers(1, None)),
+)  # fmt: skip
+def cost_of_designs(half: int) -> Chain:
+    """On one distribution in every even d, G-optimal designs multiply E max ‖x‖² in W⁻¹ by at most d and at
+    least d/4 compared with other sampling: regret goes with its root, so by √d/2 to √d
+
+    d = 2 half. One of `half` arm sets is drawn: a rare axis of its own and `half` axes common to all. The
+    G-optimal design has equal weights, the other sampling plays the rare axis half of the time. Its E max is
+    d on either axis, which no sampling is below: the mean of ‖x‖² over the played arms is d.
+
+    Note: leading term read as in E.11, √(E max ‖x‖²). Logarithms of the cited designs are not looked at
+    """
+    rare, common = _leverages(half, 1 / ball(half + 1))
+    other = 2 * ball(half)  # d
+    return {
+        "common axes are shorter": (common, rare),
+        "at most d": (rare / other, other),
+        "at least d/4": (other / 4, rare / other),
+    }

@@ -12,6 +12,7 @@ from audits.glm_bandits.printed_parameters import descent_steps
 from audits.glm_bandits.repaired_joint import joint_proof
 from audits.glm_bandits.revealing_action import revealing_action
 from audits.glm_bandits.shuffled_descent import Descent, descent
+from audits.glm_bandits.shuffled_sums import sums
 from audits.glm_bandits.switching_set import switch_bit
 from audits.glm_bandits.tree_privacy import Instance, instance, prefix_witness, tree_proof
 from dpaudit.certify.build import compose_sequential, post_processing
@@ -20,9 +21,9 @@ from dpaudit.core.evidence import Evidence
 from dpaudit.core.exact_functions import ln
 from dpaudit.core.suite import Group, Run
 from dpaudit.core.views import View, user
-from dpaudit.kernel.ball import arb, ball, upper_short
+from dpaudit.kernel.ball import arb, ball, lower_short, upper_short
 from dpaudit.kernel.t2.gaussian import normal_cdf
-from dpaudit.reference.mechanisms.matrix_tree import levels, printed_variance
+from dpaudit.reference.mechanisms.matrix_tree import levels, node_mu_squared, printed_variance
 from dpaudit.suite import Measured, Sides, evidence, full, inequality, integers, listed, on, over, reals
 
 __all__ = ["rows"]
@@ -160,7 +161,7 @@ def calls_sum_beyond(k: int, epsilon: Fraction, delta: Fraction) -> Sides:
 
 
 RELEASES = listed("k n epsilon delta", (1, 5000, "1", "1/10"), (3, 5000, "1", "1/10"),
-                  (4, 10_000, "1", "1/100"))  # fmt: skip
+                  (8, 5000, "1", "1/10"), (4, 10_000, "1", "1/100"))  # fmt: skip
 
 
 def calls_claim(k: int, n: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
@@ -278,6 +279,45 @@ def both_trees(run: Run, instance: tuple[int, int], moved: str) -> list[Evidence
 
 def _both(at: tuple[int, int]) -> Instance:
     return instance(*at)
+
+
+EXPLOITED = listed("score k n epsilon delta", (0, 3, 5000, "1", "1/10"), (4, 3, 5000, "1", "1/10"),
+                   (4, 4, 10_000, "1", "1/100"))  # fmt: skip
+
+
+def of_exploited(score: int, k: int, n: int, epsilon: Fraction, delta: Fraction) -> ApproxDP:
+    return ApproxDP(
+        epsilon=2 * epsilon / 3, delta=2 * delta / 3, domain="one user's (x, r), not explored; T_o fixed"
+    )
+
+
+@evidence(rows, "SAR-I.7/exploited", "Lemma I.7, a user exploited in both", claim=of_exploited,
+          over=EXPLOITED, role="step")  # fmt: skip
+def exploited(run: Run, score: int, k: int, n: int, epsilon: Fraction, delta: Fraction) -> list[Evidence]:
+    """H_t and θ_τ,t of all rounds are (2ε/3, 2δ/3)-DP for a user who is not explored under either dataset
+
+    T_o is fixed, and weights of H are up to sup μ'/e. The row uses actual losses instead of budgets: all
+    nodes of H above a replaced leaf, T = 2^44, printed σ_noise, /2, and k calls of P_GD as in SAR-I.6p.
+    Logistic, 1/κ* = μ'(score). V and θ_o do not use this user.
+
+    Note: μ'/e may exceed 1/κ* off E_o; from κ* = 3000 on H alone fails (SAR-I.4p/H). The other kinds of
+    neighbours are SAR-I.7/trees
+    """
+    claim, found = of_exploited(score, k, n, epsilon, delta), instance(1, score)
+    nodes, weight = levels(LONG), upper_short(found.steepest / arb(1).exp())
+    variance = printed_variance(epsilon=epsilon, delta=delta, depth=nodes, sensitivity=1 / found.kappa_star)
+    norm = 2 * weight**2
+    tree = tree_proof(norm_squared=norm, variance=variance, nodes=nodes, symmetrise="half")
+    calls = [_descent(k, n * 2**j, epsilon, delta) for j in range(k)]
+    parts = [sums(call.sheet, "vector", times=call.steps) for call in calls]
+    squares = [part.scale**2 for part in parts]
+    mu_squared = node_mu_squared(norm_squared=norm, variance=lower_short(variance), symmetrise="half")
+    whole = float(nodes * mu_squared) + sum(squares)
+    runs = [
+        part.proof(epsilon=claim.epsilon, delta=claim.delta, beside=whole - square)
+        for part, square in zip(parts, squares, strict=True)
+    ]
+    return [compose_sequential([tree, *runs], times=[1] * (k + 1)).certify(claim)]
 
 
 ACTIONS = over(S=(4, 8, 12, 16, full(24)))

@@ -271,6 +271,28 @@ DERIVATIONS: tuple[Derivation, ...] = (
         "d √T, is above d √(T/ε) by √ε from ε = 1 on",
     ),
     Derivation(
+        id="SAR-ABS/no-extra-d",
+        source="Section 9",
+        title="Joint: no d beyond d √T in the √T terms of 6.2 and of J.1 with (20), κ* and ε fixed",
+        terms=("d T^1/2", "d^3/4 T^1/2", *J1[:1]),
+        put=(("beta", "d^1/2"), ("s", "")),
+        printed=("d T^1/2",),
+        role="printed",
+        note="d √T is the rate without privacy that section 9 compares with; near-optimality in T is not "
+        "looked at. J.1's second term has d³ log T: SAR-ABS/extra-d",
+    ),
+    Derivation(
+        id="SAR-ABS/extra-d",
+        source="Section 9, all terms of J.1",
+        title="No d beyond d √T in J.1 with (20) and (21), for every T, κ, κ* and ε fixed",
+        terms=("d T^1/2", "d^3"),
+        caps=ROUNDS,
+        printed=("d T^1/2",),
+        role="what-if",
+        expect="refuted",
+        note="d κ γ² is d³, above d √T for T between d² and d⁴; section 9 speaks of T large",
+    ),
+    Derivation(
         id="SAR-R5.2",
         source="Remark 5.2",
         title="No κ in the √T terms of (43)",

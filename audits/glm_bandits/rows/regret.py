@@ -17,7 +17,7 @@ from dpaudit.kernel.ball import arb, ball
 from dpaudit.reference.algorithms.contextual.links import FiniteFamily, bernoulli, finite_family, logistic
 from dpaudit.suite import Chain, Grid, Sides, inequality, on, over, reals
 
-__all__ = ["rows"]
+__all__ = ["LINKS", "rows"]
 
 rows = Group("From confidence sets to regret", kind="regret")
 
