@@ -49,6 +49,11 @@ def off_centre(data: Any, rng: Any) -> Any:
     return np.clip(data[index], 3, 5).sum() * -2 + rng.normal(scale=4)
 
 
+def distances(data: Any, rng: Any) -> Any:
+    batch = np.abs(data[rng.choice(len(data), 2, replace=False)])
+    return np.minimum(batch, 2).sum() + rng.normal(scale=2)
+
+
 def sampled_delta(rate: float, sigma: float, epsilon: float) -> float:
     """Return delta of N(0, sigma^2) with N(2, sigma^2) at ``rate``, by numerical integration."""
     x = np.linspace(-40, 40, 400_001)
@@ -57,7 +62,7 @@ def sampled_delta(rate: float, sigma: float, epsilon: float) -> float:
     return float(np.maximum(mixture - math.exp(epsilon) * plain, 0).sum() * (x[1] - x[0]))
 
 
-@pytest.mark.parametrize("program", [chosen, permuted, drawn_rows, off_centre])
+@pytest.mark.parametrize("program", [chosen, permuted, drawn_rows, off_centre, distances])
 @pytest.mark.parametrize("data", [TWENTY, Records(Interval(-5, 5), at_least=20)])
 def test_a_sample_costs_its_exact_delta(program: Any, data: Records) -> None:
     """All other rows at -1 and one that moves from -1 to 1 attain the bound, so it is the integral."""
