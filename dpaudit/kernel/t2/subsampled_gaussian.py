@@ -44,6 +44,17 @@ smaller q gives a smaller H_t, by the first map above. Exchange the records for 
 sample, the outcomes are normal with means at most 2 D apart, and the sample has the same distribution on both
 sides: mu-GDP. ∎
 
+Samples of a fixed size. Under replace-one the same bounds hold, with q = m/n, if the sample is a set of m of
+n > m records, uniformly among all such sets, and n is public.
+
+Proof. Let record i change, and let r_k be the contribution of record k and r_i' that of the replacement. It
+is in the sample with probability q, on both sides, and without it the outcome w0 does not depend on it. Let T
+be a uniform set of m - 1 of the other records, and j a uniform one of the others that are not in T. Then T
+and i make a uniform sample with record i, and T and j a uniform sample of m others, without it. With s the
+sum of T, w1, w1' and w0 are the averages over (T, j) of N(s + r_i, v I), N(s + r_i', v I) and N(s + r_j, v
+I), with the same weights. All contributions have l2 norm at most D, so these means are at most 2 D apart. QED
+(Balle, Barthe, Gaboardi 2018, Theorem 11, is this coupling.)
+
 Renyi divergence. Let m = 1 - q + q w be the density of M relative to N(0, 1), with w(y) = exp(mu y - mu^2/2),
 and n >= 2 an integer. E is the expectation under N(0, 1). As the divergence rises in the order, other orders
 are rounded up.

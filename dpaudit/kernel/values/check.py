@@ -38,6 +38,7 @@ from dpaudit.kernel.values.correlated import correlated_parts, terms_of
 from dpaudit.kernel.values.costs import Cost, maximal
 from dpaudit.kernel.values.declaration import require_declared
 from dpaudit.kernel.values.exact_cells import ExactCase, exact_case
+from dpaudit.kernel.values.fixed_samples import require_single_use
 from dpaudit.kernel.values.hidden_gaussian import GaussianTree, Loss, has_gaussian, losses_of
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 from dpaudit.kernel.values.polynomials import Poly, product_of
@@ -243,6 +244,7 @@ def path_costs(
     is the cost of one run of a repeated block, which is the largest on this path if it is None.
     """
     used, laws = _used(s, events, tables)
+    _require_fresh_samples(infos, tables, used)
     parts = [session_part(s, infos, channel, asked) for channel, asked in used.sessions]
     parts += correlated_parts(s, tables["nodes"], infos, used.correlated, used.draws)
     parts += _failures(s, infos, events, tables, used)
@@ -252,6 +254,13 @@ def path_costs(
     one = run if run is not None else cost_of_runs(s, infos, [events], tables)
     more = sum((repeated_cost(tables["repetitions"][law], one) for law in laws), Fraction(0))
     return [cost._replace(epsilon=cost.epsilon + more) for cost in found]
+
+
+def _require_fresh_samples(infos: Sequence[Info], tables: Any, used: _Used) -> None:
+    """Require that the samples of a path's amplified releases are not used by anything else."""
+    asked = [node for _, nodes in used.sessions for node in nodes]
+    compared = [int(name[1:]) for node in tables.get("tree", ()) for name in _symbols(node)]
+    require_single_use(tables["nodes"], infos, [one for one, _ in used.releases], [*asked, *compared])
 
 
 def _failures(

@@ -6,9 +6,10 @@ gaussian, discrete-gaussian, argmax, choice, response, bernoulli, table, k-ary, 
 number of the noise draw on the path. ``entry`` is the position in it, or ``None`` for the whole draw.
 ``factor`` multiplies the noise. ``by`` is a step that multiplies the noise as well, a private scale.
 ``given`` holds an earlier release (``test``) that is above a number (``above``) on the path
-(``release_after_test``). Releases of the law ``correlated`` may share draws and are charged together
-(``correlated``). The law ``reveal`` marks a private value that is revealed without noise to the audience
-``to``, which must be outside the view (see ``views``).
+(``release_after_test``). ``sampled`` marks noise on a sum over a hidden sample (``fixed_samples``). Releases
+of the law ``correlated`` may share draws and are charged together (``correlated``). The law ``reveal`` marks
+a private value that is revealed without noise to the audience ``to``, which must be outside the view (see
+``views``).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, cast
 from dpaudit.kernel.values.amplified import AMPLIFIED, amplified_cost
 from dpaudit.kernel.values.costs import Cost, maximal, total_of
 from dpaudit.kernel.values.expressions import polynomial
+from dpaudit.kernel.values.fixed_samples import sampled_cost
 from dpaudit.kernel.values.guards import affected_sets
 from dpaudit.kernel.values.heavy_tails import degrees_of, heavy_cost, log_above
 from dpaudit.kernel.values.info import (
@@ -101,6 +103,11 @@ def cost_of(
                 release["entry"] is None and scale == 1, f"{distribution} noise is added once, as it is drawn"
             )
             found.append(Part(share_cost(s, flat(s, info), distribution, given), info.support, info.guard))
+            continue
+        if "sampled" in release:
+            need(release["sampled"] is True, "sampled must be true")
+            need("by" not in release and "given" not in release, "a sampled sum has plain Gaussian noise")
+            found.append(Part(*sampled_cost(s, info, distribution, scale), None))
             continue
         if "by" in release:
             by = _released(infos, {"node": release["by"]})

@@ -8,6 +8,7 @@ from typing import Any
 
 from dpaudit.kernel.values.arrays import ARRAYS
 from dpaudit.kernel.values.elementwise import ELEMENTWISE, Rule
+from dpaudit.kernel.values.fixed_samples import SAMPLES, sampled_facts
 from dpaudit.kernel.values.info import Info, RefusedStepError, Setting, need
 from dpaudit.kernel.values.order_statistics import order_facts
 from dpaudit.kernel.values.selections import SELECTIONS
@@ -15,14 +16,14 @@ from dpaudit.kernel.values.texts import TEXTS
 
 __all__ = ["RULES", "derive"]
 
-RULES: dict[str, Rule] = {**ELEMENTWISE, **ARRAYS, **SELECTIONS, **TEXTS}
+RULES: dict[str, Rule] = {**ELEMENTWISE, **ARRAYS, **SELECTIONS, **TEXTS, **SAMPLES}
 
 #: Number of operands of each operation. ``None`` means any number.
 OPERANDS = {
     **dict.fromkeys(RULES, 1),
     **dict.fromkeys(("add", "sub", "mul", "div", "mod", "minimum", "maximum", "and", "or"), 2),
     **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne", "matrix", "outer", "softmax"), 2),
-    **dict.fromkeys(("data", "const", "public"), 0),
+    **dict.fromkeys(("data", "const", "public", "sample"), 0),
     "where": 3,
     "stack": None,
     "columns": None,
@@ -59,6 +60,7 @@ def derive(s: Setting, op: str, ids: Sequence[int], infos: Sequence[Info], param
     found = RULES[op](s, ids, infos, params)
     _require_sound(s, found)
     found = _with_order(s, op, ids, infos, params, found)
+    found = sampled_facts(s, op, ids, infos, params, found)
     # A value that never changes may have the guard of its operands, but its rows are not 0 outside of it.
     return found if found.private or found.guard is None else replace(found, guard=None)
 

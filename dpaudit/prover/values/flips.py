@@ -16,7 +16,7 @@ from dpaudit.prover.values.functions import ACCEPTED, call_accepted
 from dpaudit.prover.values.operations import LATER, content, published
 from dpaudit.prover.values.run import Run
 from dpaudit.prover.values.samples import apply
-from dpaudit.prover.values.values import Array, Choice, Coin, Private, Response, Turned
+from dpaudit.prover.values.values import Array, Choice, Coin, Filtered, Private, Response, Turned
 
 __all__ = ["absolute_rule", "randomised_rule"]
 
@@ -211,7 +211,7 @@ def absolute_rule(run: Run, x1: Any) -> Any:
     if found is not None:
         return found
     value = published(run, x1)
-    if isinstance(content(value), Private):
+    if isinstance(content(value), Private | Filtered):
         return LATER["absolute"](run, value)
     return call_accepted(run, ACCEPTED[id(np.absolute)], [value], {})
 

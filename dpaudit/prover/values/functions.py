@@ -44,6 +44,7 @@ from dpaudit.prover.values.values import (
     Private,
     Public,
     Response,
+    Sample,
     Scaled,
     Series,
     Symbol,
@@ -277,7 +278,9 @@ def _array_of(run: Run, value: Any) -> Any:
 def is_noise(symbol: Any) -> bool:
     """Return whether a value still holds randomness that is not published."""
     symbol = _settled(symbol)
-    return isinstance(content(symbol), Noisy | Draw | Correlated | Coin | Choice | Response | Turned | Scaled)
+    return isinstance(
+        content(symbol), Noisy | Draw | Correlated | Coin | Choice | Sample | Response | Turned | Scaled
+    )
 
 
 def _outcomes(run: Run, value: Any) -> Any:

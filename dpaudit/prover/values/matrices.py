@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.kernel.values.polynomials import Poly
+from dpaudit.prover.values.fixed_samples import first_of, sample_size, sampled_rows
 from dpaudit.prover.values.gather import gathered
 from dpaudit.prover.values.operations import (
     LATER,
@@ -31,6 +32,7 @@ from dpaudit.prover.values.values import (
     Private,
     Public,
     Ranked,
+    Sample,
     Symbol,
     Transposed,
 )
@@ -77,6 +79,9 @@ def shape_value(run: Run, value: Any) -> tuple[Any, ...]:
     inner = content(value)
     if isinstance(inner, Filtered):
         ends = part_of(run, inner.mask)
+        size = sample_size(run, inner.mask)
+        if size is not None:
+            return (size, *(extent_value(run, n) for n in inner.base.shape[1:]))
         if ends is not None:
             return (length_of_slice(run, ends), *(extent_value(run, n) for n in inner.base.shape[1:]))
         return (mask_count(run, inner.mask), *(extent_value(run, n) for n in inner.base.shape[1:]))
@@ -233,6 +238,9 @@ def index(run: Run, value: Any, key: Any) -> Any:
     found = LATER["correlated index"](run, value, key) if run.correlates else None
     if found is not None:
         return found
+    sampled = _of_sample(run, value, keys)
+    if sampled is not None:
+        return sampled
     row = gathered(run, value, keys, index)
     if row is not None:
         return row
@@ -273,6 +281,14 @@ def index(run: Run, value: Any, key: Any) -> Any:
     return function_of(
         run, "index", _getitem, Array(inner), key, shape=shape, kind=kind if kind in ("b", "i", "f") else None
     )
+
+
+def _of_sample(run: Run, value: Any, keys: tuple[Any, ...]) -> Any:
+    """Return the records of a hidden sample, or a sample that is the first part of a permutation."""
+    inner, place = content(value), content(keys[0]) if len(keys) == 1 else None
+    if isinstance(inner, Private) and isinstance(place, Sample):
+        return sampled_rows(run, value, inner, place, keys[0])
+    return first_of(run, inner, place) if isinstance(inner, Sample) else None
 
 
 def _whole(run: Run, inner: Any, key: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.kernel.values.polynomials import Poly
+from dpaudit.prover.values.fixed_samples import sample_size
 from dpaudit.prover.values.flips import randomised_rule
 from dpaudit.prover.values.functions import (
     ACCEPTED,
@@ -336,6 +337,10 @@ def mean_rule(run: Run, a: Any, axis: Any = None, keepdims: Any = False) -> Any:
             inner = Filtered(run.step("cast", [inner.base], {"kind": "f", "python": False}), inner.mask)
         total = run.step("sum", [zeroed(run, inner)], {"axes": (0,)})
         return run.value(run.step("div", [total, shape_value(run, Array(inner))[0]]))
+    size = sample_size(run, inner.mask) if isinstance(inner, Filtered) else None
+    over_rows = axis == 0 or (axis is None and isinstance(inner, Filtered) and len(inner.base.shape) == 1)
+    if isinstance(inner, Filtered) and size is not None and over_rows and not keepdims:
+        return binary(run, "div", of_filter_rule(run, "sum", inner, 0, keepdims=False), size)
     if isinstance(inner, Filtered):
         run.refuse(
             "the mean of a filtered array is not supported: its length is private (release a sum and a count)"

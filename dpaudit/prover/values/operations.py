@@ -21,6 +21,7 @@ from dpaudit.kernel.values.heavy_tails import degrees_of
 from dpaudit.kernel.values.info import RefusedStepError, magnitude
 from dpaudit.prover.values.after_tests import after_test
 from dpaudit.prover.values.audiences import reveal_private
+from dpaudit.prover.values.fixed_samples import hides_sample
 from dpaudit.prover.values.run import Run, exact, text_of
 from dpaudit.prover.values.samples import apply
 from dpaudit.prover.values.values import (
@@ -45,6 +46,7 @@ from dpaudit.prover.values.values import (
     Ranked,
     Response,
     Runs,
+    Sample,
     Scaled,
     Series,
     Symbol,
@@ -107,7 +109,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "pos": operator.pos,
 }
 #: Built once, because every operation tests for these types.
-PUBLISHED_FIRST = (Coin, Choice, Response, Entries, Turned)
+PUBLISHED_FIRST = (Coin, Choice, Sample, Response, Entries, Turned)
 NO_ARITHMETIC = (Ranked, Condition, Transposed, Count, Runs, Gone)
 NO_NUMBER = (str, bytes, list, tuple, dict, set, complex)
 FRAMES = (Frame, Series, Grouped, PerKey)
@@ -143,7 +145,7 @@ def shape_of(value: Any) -> tuple[Any, ...] | None:
     value = content(value)
     if isinstance(value, Private):
         return value.shape
-    if isinstance(value, Public | Draw | Noisy | Correlated | Coin | Uniform | Choice):
+    if isinstance(value, Public | Draw | Noisy | Correlated | Coin | Uniform | Choice | Sample):
         return value.shape
     if isinstance(value, Response):
         return value.base.shape
@@ -337,7 +339,7 @@ def published(run: Run, value: Any) -> Any:
         found = _bare(run, inner, None)
     elif isinstance(inner, Correlated):
         found = LATER["published correlated"](run, inner)
-    elif isinstance(inner, Coin | Choice | Uniform):
+    elif isinstance(inner, Coin | Choice | Uniform | Sample):
         found = _open_coin(run, inner)
     elif isinstance(inner, Scaled):
         found = LATER["scaled released"](run, inner)
@@ -405,6 +407,8 @@ def _released(run: Run, noisy: Noisy) -> Any:
         "factor": str(factor),
     }
     release = after_test(run, release)
+    if hides_sample(run, base, draw):
+        release["sampled"] = True
     one = Noisy(noisy.base, (noisy.terms[0],), noisy.shape)
     samples = [run.sample(one, side) for side in run.worlds.sides]
     kind = "i" if whole else "f"
@@ -419,7 +423,8 @@ def _released(run: Run, noisy: Noisy) -> Any:
 
 def _holds_noise(value: Any) -> bool:
     return isinstance(
-        content(value), Noisy | Draw | Correlated | Coin | Response | Choice | Uniform | Turned | Scaled
+        content(value),
+        Noisy | Draw | Correlated | Coin | Response | Choice | Uniform | Sample | Turned | Scaled,
     )
 
 
@@ -451,7 +456,7 @@ def _open_coin(run: Run, coin: Any) -> Public:
         if uniform.used:
             run.refuse("one random draw is used twice")
         uniform.used = True
-        kind = "b" if isinstance(coin, Coin) else "i" if isinstance(coin, Choice) else "f"
+        kind = "b" if isinstance(coin, Coin) else "i" if isinstance(coin, Choice | Sample) else "f"
         coin.published = run.outcome(shape=coin.shape, kind=kind, samples=coin.samples, python=False)
         _check_public(run, coin.published)
     found: Public = coin.published
@@ -691,7 +696,10 @@ def binary(run: Run, op: str, a: Any, b: Any) -> Any:
             op,
             *(published(run, one) if isinstance(content(one), PUBLISHED_FIRST) else one for one in (a, b)),
         )
-    if _noisy(x) is not None or _noisy(y) is not None:
+    noisy = _noisy(x) is not None or _noisy(y) is not None
+    if noisy and (isinstance(x, Filtered) or isinstance(y, Filtered)):
+        a, b = (published(run, one) if _holds_noise(one) else one for one in (a, b))
+    elif noisy:
         return _with_noise(run, op, a, b)
     a, b = (_settled(one) for one in (a, b))
     x, y = content(a), content(b)

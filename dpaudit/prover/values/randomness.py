@@ -25,8 +25,10 @@ from dpaudit.prover.values.amplification import Subsample, subsampled_sum
 from dpaudit.prover.values.audiences import audience_of
 from dpaudit.prover.values.correlated import correlated_draw
 from dpaudit.prover.values.counts import COUNTS, counted
+from dpaudit.prover.values.fixed_samples import new_sample
 from dpaudit.prover.values.numpy_rules import place_of_rule
 from dpaudit.prover.values.operations import (
+    LATER,
     add_to_output,
     binary,
     content,
@@ -123,6 +125,7 @@ GENERATOR = {
     "uniform": _signature("low=0.0, high=1.0, size=None"),
     "integers": _signature("low, high=None, size=None"),
     "choice": _signature("a, size=None, replace=True, p=None"),
+    "permutation": _signature("x, axis=0"),
     "geometric": _signature("p, size=None"),
     "logseries": _signature("p, size=None"),
     "negative_binomial": _signature("n, p, size=None"),
@@ -332,6 +335,8 @@ def call_generator(
         return _noise(run, _student(run, given["df"]), 0, 1, given.get("size"))
     if name == "choice":
         return _choice(run, **given)
+    if name == "permutation":
+        return _permutation(run, **given)
     if name == "integers":
         return _integers(run, **given)
     if name in COUNTS:
@@ -492,11 +497,33 @@ def _choice(run: Run, a: Any, size: Any = None, replace: Any = True, p: Any = No
 def _choices(run: Run, inner: Any, size: Any, replace: Any, p: Any) -> Any:
     """Make several public choices, with constant or released probabilities."""
     shape = _shape(run, size)
+    sample = _sample(run, inner, shape, p) if replace is False else None
+    if sample is not None:
+        return sample
     chances = None if p is None else content(published(run, p))
     if type(inner) is not int or isinstance(chances, Private) or type(replace) is not bool:
         run.refuse("rng.choice with size=... requires an integer number of options and public probabilities")
     samples = [_whole(np.zeros(run.worlds.shape(shape, side))) for side in run.worlds.sides]
     return _array(run.outcome(shape=shape, kind="i", samples=samples, python=False))
+
+
+def _sample(run: Run, inner: Any, shape: tuple[Any, ...], p: Any) -> Any:
+    """Return positions of records, or records, drawn without replacement, or None for another choice."""
+    rows = isinstance(inner, Private) and inner.info.records == 1
+    number = isinstance(inner, int | np.integer | Public)
+    if p is not None or len(shape) != 1 or type(shape[0]) is not int or not (rows or number):
+        return None
+    found = new_sample(run, inner.shape[:1] if rows else _shape(run, inner), shape[0])
+    if found is None:
+        return None
+    return LATER["index"](run, Array(inner), Array(found)) if rows else Array(found)
+
+
+def _permutation(run: Run, x: Any, axis: Any = 0) -> Any:
+    found = new_sample(run, _shape(run, x), None) if axis == 0 else None
+    if found is None:
+        run.refuse("rng.permutation is only supported for the number of records under replace-one")
+    return Array(found)
 
 
 def _softmax_choice(run: Run, chances: Private, count: int) -> Public:

@@ -39,6 +39,7 @@ from dpaudit.prover.values.values import (
     Private,
     Public,
     Response,
+    Sample,
     Samples,
     Scaled,
     Series,
@@ -266,7 +267,7 @@ class Run:
             self.worlds.check(op, info, samples)
             self.samples[node] = samples
             fixed = op in ("data", "const") or (ids and all(k in self.record.samples for k in ids))
-            if fixed and op not in ("order", "row_entry", "row_function", "argbest", "hidden_draw"):
+            if fixed and op not in ("order", "row_entry", "row_function", "argbest", "hidden_draw", "sample"):
                 self.record.samples[node] = samples
         return Private(node, info, self.samples[node])
 
@@ -468,7 +469,7 @@ class Run:
             return self.sample(value.content, side)
         if isinstance(value, Series):
             return self.sample(value.value, side)
-        if isinstance(value, Private | Public | Draw | Coin | Choice | Uniform | Response | Turned):
+        if isinstance(value, Private | Public | Draw | Coin | Choice | Uniform | Sample | Response | Turned):
             return value.samples[side]
         if isinstance(value, Text):
             return value.sample(side)

@@ -38,6 +38,7 @@ __all__ = [
     "Public",
     "Ranked",
     "Response",
+    "Sample",
     "Samples",
     "Scaled",
     "Series",
@@ -253,6 +254,22 @@ class Choice(Symbol):
     used: bool = False
     published: Any = None
     first: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class Sample(Symbol):
+    """Positions of ``count`` of all records, drawn without replacement.
+
+    For a permutation of all positions ``count`` is None. ``used`` is set once the sample selects hidden
+    records, or a part of it is taken. ``number`` tells samples apart.
+    """
+
+    number: int
+    count: int | None
+    shape: Shape
+    samples: Samples
+    used: bool = False
+    published: Any = None
 
 
 @dataclass(eq=False, slots=True)

@@ -155,6 +155,13 @@ def _hidden_draw(p: Any, pair: Pair, side: int, a: Any) -> Any:
     return _scalar(np.floor(low + (high - low + 1) * ((share + u) % 1)).astype(np.int64))
 
 
+def _sample(p: Any, pair: Pair, side: int) -> Any:
+    """Return the Booleans of a sample, the same on both sides."""
+    size = pair.sizes[side]
+    order = np.random.default_rng(p["number"]).permutation(size)
+    return np.isin(np.arange(size), order[: p["count"]])
+
+
 def _bins(p: Any, pair: Pair, side: int, a: Any) -> Any:
     edges = [float(Fraction(text)) for text in p["edges"]]
     flat = np.asarray(a).ravel()
@@ -244,6 +251,7 @@ COMPUTED: dict[str, Callable[..., Any]] = {
     "ones": _always(lambda a: np.ones(len(a), dtype=np.int64)),
     "row_function": _row_function,
     "hidden_draw": _hidden_draw,
+    "sample": _sample,
     "sum": _over(np.sum),
     "max": _over(np.max),
     "min": _over(np.min),
@@ -1047,6 +1055,12 @@ class Fuzz:
             low = r.randint(-2, 1)
             params = {"low": str(low), "high": str(low + r.randint(0, 3)), "number": r.randrange(99)}
             return self.step(op, [self.some()], {**params, "kind": "i", "python": False})
+        if op == "sample":
+            least = self.s.at_least if self.s.size is None else self.s.size
+            mask = self.step(op, [], {"count": r.randint(1, least), "number": r.randrange(99)})
+            rows = self.some(lambda info: info.records == 1 and len(info.shape) == 1)
+            zeroed = self.ready("where", [mask, rows, self.constant(0.0)], {})
+            return self.step("sum", [zeroed], {"axes": (0,)})
         if op == "ones":
             return self.step(op, [self.some(lambda info: info.records > 0)], {})
         if op == "softmax":

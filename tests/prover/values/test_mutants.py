@@ -16,7 +16,16 @@ from typing import Any
 
 import pytest
 
-from dpaudit.kernel.values import arrays, elementwise, guards, info, releases, selections, texts
+from dpaudit.kernel.values import (
+    arrays,
+    elementwise,
+    fixed_samples,
+    guards,
+    info,
+    releases,
+    selections,
+    texts,
+)
 from dpaudit.kernel.values.steps import RULES
 from tests.prover.values import random_values
 from tests.prover.values.random_values import Fuzz, WrongRuleError
@@ -72,6 +81,7 @@ MUTANTS = [
     one("public", A, "public", "low = high = known", "low, high = known, -known if known else known", "limits"),
     one("ones", A, "ones", "low=ONE, high=ONE", "low=ONE * 2, high=ONE * 2"),
     one("hidden_draw", A, "hidden_draw", "high=Poly.of(high)", "high=Poly.of(low)"),
+    one("sample", fixed_samples, "sample", "high=ONE", "high=ZERO", adjacency="replace-one"),
     one("row_function", A, "row_function", "low=None,\n            high=None", "low=-ONE,\n            high=ONE"),
     one("sum", A, "_sum", "times(g * g, i.change2)", "times(g, i.change2)", **PAIR),
     one("sum", A, "_sum", "change1=times(g, i.norm1)", "change1=i.norm1", adjacency="add-remove", group=2),
@@ -253,7 +263,7 @@ def caught(mutant: Mutant) -> int | None:
 def test_a_wrong_rule_is_found(rule: str, mutant: Mutant, monkeypatch: pytest.MonkeyPatch) -> None:
     """Random programs detect the mutated rule within the budget."""
     space = mutant.changed()
-    tables = ("ELEMENTWISE", "ARRAYS", "SELECTIONS", "TEXTS")
+    tables = ("ELEMENTWISE", "ARRAYS", "SELECTIONS", "TEXTS", "SAMPLES")
     changed = {op: rule for table in tables for op, rule in space.get(table, {}).items()}
     for op in mutant.ops:
         monkeypatch.setitem(RULES, op, changed[op])

@@ -94,6 +94,9 @@ CASES = [
     Case("ones", PAIRS, [("ones", (0,), {}), ("sum", (1,), whole(0))], {"low": 3, "high": 3, "change": 0}),
     Case("the private number of records", PAIRS, [("ones", (0,), {}), ("sum", (1,), whole(0))], {"change": 1, "low": 0, "rises": True}, setting=ADD),
     Case("a hidden draw", UNIT, [("hidden_draw", (0,), {"low": "0", "high": "3", "number": 1, "kind": "i", "python": False})], {"low": 0, "high": 3, "change": 3}),
+    # A sample is the same on both sides. Its sum keeps the radius of the interval, 3/2, times the factor.
+    Case("a sample", SIGNED, [("sample", (), {"count": 2, "number": 1})], {"low": 0, "high": 1, "change": 0, "facts": {"sample": (1, 2)}}),
+    Case("a sum over a sample", SIGNED, [("sample", (), {"count": 2, "number": 1}), number(0), ("where", (1, 0, 2), {}), ("sum", (3,), whole(0)), number(-2), ("mul", (4, 5), {})], {"change": 6, "facts": {"sampled_sum": (1, 2, F(3), 0)}}, corners=(-1, 2)),
     Case("a fraction", UNIT, [("floor", (0,), {"kind": "f", "python": False}), ("sub", (0, 1), {})], {"low": 0, "high": 1}),
     Case("the fraction of an integer", BITS, [("cast", (0,), {"kind": "f", "python": False}), ("floor", (1,), {"kind": "f", "python": False}), ("sub", (1, 2), {})], {"low": 0, "high": 0, "change": 0}),
     Case("a row function", UNIT, [("row_function", (0,), {"seed": 1, "shape": (2,)})], {"low": None, "high": None, "change": None}),
