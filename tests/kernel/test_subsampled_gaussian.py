@@ -133,6 +133,14 @@ def test_orders_beyond_the_limit_ignore_the_sample() -> None:
     assert float(step.renyi(Fraction(200), replaced=True).mid()) < 100
 
 
+@pytest.mark.parametrize("replaced", [True, False])
+def test_records_that_move_far_ignore_the_sample(replaced: bool) -> None:
+    """Their integral would not end. The bound is that of the step without its sample."""
+    found = Step(Fraction(10**12), Fraction(1, 10)).renyi(Fraction(2), replaced=replaced)
+    assert found == 10**12
+    assert Step(Fraction(400), Fraction(1, 10)).renyi(Fraction(2), replaced=replaced) < 400
+
+
 def test_steps_with_a_replaced_record_compose() -> None:
     """Two steps cost more than one and at most about twice as much, by delta and by Renyi divergence."""
     claims: list[Any] = [ApproxDP(epsilon=1, delta=1), RenyiDP(order=4, epsilon=100)]

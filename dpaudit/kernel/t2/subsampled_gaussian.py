@@ -99,8 +99,9 @@ from dpaudit.kernel.t2.gaussian import normal_cdf
 
 __all__ = ["Step", "add_subsampled_gaussian"]
 
-#: The mass of N(0, 1) beyond this is below 1e-88. Renyi divergences of larger orders ignore the sample.
-FAR, MAX_ORDER = 20, 256
+#: The mass of N(0, 1) beyond this is below 1e-88. Renyi divergences of larger orders, or of records that
+#: move further, ignore the sample, because their integrals would take minutes.
+FAR, MAX_ORDER, MAX_MU_SQUARED = 20, 256, 400
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ class Step:
     def renyi(self, order: Fraction, *, replaced: bool) -> arb:
         """Return a bound on the Renyi divergence of ``order`` > 1, the larger one of both directions."""
         n = max(2, math.ceil(order))
-        if n > MAX_ORDER:
+        if n > MAX_ORDER or self.mu_squared > MAX_MU_SQUARED:
             return ball(order * self.mu_squared / 2)  # without the sample
         return enclose(lambda: (self._replaced_moment(n) if replaced else self._moment(n)).log() / (n - 1))
 

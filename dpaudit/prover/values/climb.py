@@ -208,7 +208,7 @@ def _near(column: Column, row: Any, rng: np.random.Generator, constants: Constan
     kind = rng.random()
     if column.kind == "t":
         return _text(column, fresh, rng, constants)
-    if kind < 0.25:
+    if kind < 0.25 or column.one_hot:
         return fresh
     if kind < 0.4 and constants.numbers:
         moved = np.array(row, dtype=float)
@@ -365,7 +365,7 @@ def _few_values(
     middle = (min(inside, default=low) + max(inside, default=high)) / 2
     gaps = dict.fromkeys(n for n in inside if 0 < n <= (high - low) / 2)
     for half in sorted(range(1, size // 2 + 1), key=lambda k: (-k % 4, k)):  # every fourth one first
-        for gap in gaps:
+        for gap in (n for n in gaps if middle + n <= high):
             outer = size // 2 - half
             near = [middle] * half + [middle + gap] * (size - 1 - half - 2 * outer)
             records = [*near, *[low] * outer, *[high] * outer]

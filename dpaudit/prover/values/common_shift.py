@@ -20,7 +20,7 @@ node, outputs that are the same form on all paths below are known numbers. The c
 combination of these, so that the outputs determine its answer. At a leaf, all outputs are forms, and h must
 be a linear combination of these.
 
-Numbers are floats, so constants are equal up to a billionth of the noise.
+Numbers are floats, so equations hold up to a billionth of their largest number.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from dpaudit.prover.values.symbolic_noise import SymbolicPath
 
 __all__ = ["common_shift"]
 
-#: The largest difference of constants that rounding explains, in scales of the noise.
+#: The largest relative difference that rounding explains.
 EQUAL = 1e-9
 
 Paths = Sequence[SymbolicPath]
@@ -52,7 +52,7 @@ def common_shift(here: Paths, there: Paths) -> float | None:
     if not len(rows):
         return None
     shift = np.linalg.lstsq(rows, gaps, rcond=None)[0]
-    if not np.all(np.abs(rows @ shift - gaps) <= EQUAL * np.maximum(1, np.abs(rows).sum(axis=1))):
+    if np.abs(rows @ shift - gaps).max() > EQUAL * np.abs(gaps).max():
         return None
     return float(np.linalg.norm(shift)) if _is_shown(here, 0, shift, scales) else None
 
@@ -122,9 +122,14 @@ def _is_shown(paths: Paths, depth: int, shift: np.ndarray, scales: dict[str, flo
 
 
 def _is_combination(row: np.ndarray, forms: Sequence[Form], scales: dict[str, float]) -> bool:
-    """Return whether a row of coefficients is a linear combination of those of the forms."""
+    """Return whether a row of coefficients is a linear combination of those of the forms.
+
+    Rows are divided by their norms, because noise of a small scale hides as much as other noise.
+    """
     if not forms:
         return False
     table = np.array([_row(form, scales) for form in forms]).T
+    sizes = np.linalg.norm(table, axis=0)
+    table = table / np.where(sizes > 0, sizes, 1.0)
     weights = np.linalg.lstsq(table, row, rcond=None)[0]
-    return bool(np.abs(table @ weights - row).max() <= EQUAL * max(1.0, float(np.abs(row).max())))
+    return bool(np.linalg.norm(table @ weights - row) <= EQUAL * np.linalg.norm(row))

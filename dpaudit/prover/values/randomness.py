@@ -353,6 +353,8 @@ def _student(run: Run, degrees: Any) -> str:
     inner = content(degrees)
     if not is_plain(inner):
         run.refuse("the degrees of freedom must be a constant")
+    if isinstance(inner, str):  # numpy raises
+        run.refuse("the degrees of freedom must be a number, got text")
     law = f"student-{run.plain(dyadic, inner)}"
     if degrees_of(law) is None:
         run.refuse(

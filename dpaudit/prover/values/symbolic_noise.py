@@ -472,8 +472,10 @@ class SymbolicProgram:
             native = output if self.coins else self._output(walk, data, np.random.default_rng(seed))
         except (Exception, SystemExit, _LinearityError):
             return False
-        return _alike(native, output, walk.values) and any(
-            _alike(path.output, output, walk.values) for path in paths if _contains(path, walk)
+        return any(
+            _alike(path.output, output, walk.values) and _alike(path.output, native, walk.values)
+            for path in paths
+            if _contains(path, walk)
         )
 
     def replays(self, data: Any, paths: list[SymbolicPath], seed: int) -> bool:
@@ -497,15 +499,23 @@ class SymbolicProgram:
 def _contains(path: SymbolicPath, walk: _Walk) -> bool:
     if path.picks != tuple(walk.picks) or path.noise != walk.noise:
         return False
-    return all(_at(row, walk.values) <= 1e-9 * (1 + abs(float(row.constant))) for row in path.rows)
+    return all(
+        _at(row, walk.values) <= 1e-9 * (abs(float(row.constant)) + _spread(row, walk.values))
+        for row in path.rows
+    )
 
 
 def _at(form: Form, values: dict[str, float]) -> float:
     return float(form.constant) + sum(float(f) * values[name] for name, f in form.terms.items())
 
 
+def _spread(form: Form, values: dict[str, float]) -> float:
+    """Return the size of the noise in a form."""
+    return sum(abs(float(f) * values[name]) for name, f in form.terms.items())
+
+
 def _alike(one: Sequence[str | Form], other: Sequence[str | Form], values: dict[str, float]) -> bool:
-    """Return whether two outputs are equal up to rounding."""
+    """Return whether the output of a path and another one are equal up to rounding."""
     return len(one) == len(other) and all(_close(a, b, values) for a, b in zip(one, other, strict=True))
 
 
@@ -513,4 +523,5 @@ def _close(one: str | Form, other: str | Form, values: dict[str, float]) -> bool
     if isinstance(one, str) or isinstance(other, str):
         return one == other
     a, b = _at(one, values), _at(other, values)
-    return abs(a - b) <= 1e-6 * max(1.0, abs(a), abs(b))
+    unit = min(1.0, _spread(one, values)) if one.terms else 1.0  # noise may be far below 1
+    return abs(a - b) <= 1e-6 * max(unit, abs(a), abs(b))

@@ -207,11 +207,22 @@ def folded(data: Any, rng: Any) -> Any:
     return abs(data[0] + rng.normal())
 
 
+def folded_beside_other_noise(data: Any, rng: Any) -> Any:
+    first = 1e-10 * data[0] + rng.normal(scale=1e-10)
+    return rng.normal(), abs(first)
+
+
+def hidden_in_small_units(data: Any, rng: Any) -> Any:
+    first, hidden = data[0] + rng.normal(), rng.normal(scale=1e-10)
+    return first, (1.0 if hidden > 1e-11 * data[0] else 2.0)
+
+
 def test_the_conditions_of_a_common_shift() -> None:
     """It must keep all paths, and the outputs must determine the path and the combination of the noise."""
     assert shifted(shows_all) == pytest.approx(2)
     assert shifted(training(NORM), size=4) == pytest.approx(2)
     for program in (
         shows_the_rest, adds_it, decides_by_data, decides_by_hidden_noise, other_noise, other_scale, folded,
+        folded_beside_other_noise, hidden_in_small_units,
     ):  # fmt: skip
         assert shifted(program) is None, program

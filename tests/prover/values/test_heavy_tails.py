@@ -104,6 +104,10 @@ def many_digits(data: Any, rng: Any) -> Any:
     return np.clip(data, 0, 1).sum() + rng.standard_t(0.1)
 
 
+def degrees_as_text(data: Any, rng: Any) -> Any:
+    return np.clip(data, 0, 1).sum() + rng.standard_t("3")
+
+
 def reused_student(data: Any, rng: Any) -> Any:
     noise, x = rng.standard_t(3), np.clip(data, 0, 1)
     return x.sum() + noise, x.max() + noise
@@ -173,6 +177,7 @@ def test_the_cost_of_many_entries_covers_every_split() -> None:
         (private_degrees, "degrees of freedom"),
         (no_degrees, "degrees of freedom"),
         (many_digits, "four digits"),
+        (degrees_as_text, "degrees of freedom"),
     ],
 )
 def test_wrong_programs_are_refused(program: Any, reason: str) -> None:

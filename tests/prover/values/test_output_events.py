@@ -120,6 +120,11 @@ def typed(data, rng):
     return noisy if isinstance(noisy, float) else data.sum()
 
 
+def typed_in_small_units(data, rng):
+    noisy = 1e-8 * data.sum() + rng.laplace(scale=1e-9)
+    return 0.0 if isinstance(noisy, float) else noisy
+
+
 def typed_array(data, rng):
     noisy = data + rng.laplace(scale=1, size=len(data))
     return noisy if noisy.dtype == float else data
@@ -149,7 +154,15 @@ def normal(data, rng):
             (f, ONE, UNIT)
             for f in (
                 *(above, common_noise_erased, answered, any_of_two, equal_in_reals),
-                *(constant_up_to_rounding, caught, typed, typed_array, named, shown_by_coins),
+                *(
+                    constant_up_to_rounding,
+                    caught,
+                    typed,
+                    typed_in_small_units,
+                    typed_array,
+                    named,
+                    shown_by_coins,
+                ),
             )
         ],
         (normal, GaussianDP(mu=1), UNIT),
