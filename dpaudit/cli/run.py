@@ -16,6 +16,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 from rich.console import Console
 from rich.text import Text
 
@@ -83,6 +84,14 @@ def _profile_option(name: str, *, help: str) -> Callable[[Command], Command]:
     return click.option(f"--{name}", is_flag=True, expose_value=False, callback=choose, help=help)
 
 
+def _complete_path(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Let the shell complete files, and add the word for the suites that ship with dpaudit."""
+    words = [CompletionItem(PAPERS)] if incomplete and PAPERS.startswith(incomplete) else []
+    return [*words, CompletionItem(incomplete, type="file")]
+
+
 def _configure(context: click.Context, parameter: click.Parameter, refused: bool) -> None:
     """Take the defaults of the command from the configuration of the current folder, unless refused."""
     found = None if refused else find_configuration(Path.cwd())
@@ -100,7 +109,7 @@ def _configure(context: click.Context, parameter: click.Parameter, refused: bool
     callback=_configure,
     help="Take no defaults from [tool.dpaudit] of a pyproject.toml in this folder or one above it.",
 )
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=_complete_path)
 @_profile_option("quick", help="Take minutes (the default).")
 @_profile_option("full", help="Take half an hour for tighter bounds and rarer violations.")
 @_profile_option("paper", help="Use the horizons and grids of the papers.")
