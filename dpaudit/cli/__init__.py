@@ -41,6 +41,7 @@ COMMANDS = {
     "check": "check",
     "init": "init",
     "calibrate": "calibrate",
+    "doctor": "doctor",
 }
 
 

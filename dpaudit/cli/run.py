@@ -16,9 +16,11 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 from rich.console import Console
 from rich.text import Text
 
+from dpaudit.cli.configuration import find_configuration
 from dpaudit.cli.console import BROKEN_SUITE, make_console, show_broken, show_error
 from dpaudit.core.errors import InvalidParameterError
 from dpaudit.core.suite import Profile
@@ -48,6 +50,9 @@ CERTIFICATE = click.Path(exists=True, dir_okay=False)
 #: Key in click's context for the chosen profile.
 PROFILE = f"{__name__}.profile"
 
+#: Key in click's context for the configuration that was found.
+CONFIGURATION = f"{__name__}.configuration"
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 DEFAULT_REPORT = "dpaudit-report.json"
@@ -73,13 +78,38 @@ def _profile_option(name: str, *, help: str) -> Callable[[Command], Command]:
             raise click.UsageError(f"--{chosen} and --{name} cannot be used together.", context)
         if given:
             context.meta[PROFILE] = name
-        context.params["profile"] = context.meta.get(PROFILE, "quick")
+        default = context.lookup_default("profile") or "quick"
+        context.params["profile"] = context.meta.get(PROFILE, default)
 
     return click.option(f"--{name}", is_flag=True, expose_value=False, callback=choose, help=help)
 
 
+def _complete_path(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    """Let the shell complete files, and add the word for the suites that ship with dpaudit."""
+    words = [CompletionItem(PAPERS)] if incomplete and PAPERS.startswith(incomplete) else []
+    return [*words, CompletionItem(incomplete, type="file")]
+
+
+def _configure(context: click.Context, parameter: click.Parameter, refused: bool) -> None:
+    """Take the defaults of the command from the configuration of the current folder, unless refused."""
+    found = None if refused else find_configuration(Path.cwd())
+    if found is not None:
+        context.default_map = found.defaults
+        context.meta[CONFIGURATION] = found
+
+
 @click.command("run")
-@click.argument("paths", nargs=-1, metavar="[PATH]...")
+@click.option(
+    "--no-config",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_configure,
+    help="Take no defaults from [tool.dpaudit] of a pyproject.toml in this folder or one above it.",
+)
+@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=_complete_path)
 @_profile_option("quick", help="Take minutes (the default).")
 @_profile_option("full", help="Take half an hour for tighter bounds and rarer violations.")
 @_profile_option("paper", help="Use the horizons and grids of the papers.")
@@ -187,6 +217,9 @@ def run_command(
     as papers:classics. The default is the folder audits, or papers if there is no such folder. All Python
     files of a folder are searched. A row or group that belongs to no suite is an error.
 
+    The table [tool.dpaudit] of the closest pyproject.toml that has one sets defaults: suites (the paths),
+    alpha, profile, seed, jobs, timeout, require and accept. Options of the command line win.
+
     Exit code 0: all rows are as expected. 1: a claim is not. 2: usage or configuration error, or a suite that
     does not import or has no rows (the other suites are run). 3: an audit crashed. A run that is stopped
     (Ctrl-C, SIGTERM, SIGHUP) writes the finished results and exits with 128 plus the signal number.
@@ -249,8 +282,11 @@ def run_command(
 
 
 def _announce(paths: Sequence[str]) -> None:
-    """Print on standard error what is imported, because imports take seconds before the first result."""
+    """Print on standard error the configuration, and what is imported, because imports take seconds."""
+    configuration = click.get_current_context().meta.get(CONFIGURATION)
     with suppress(OSError):
+        if configuration is not None:
+            click.echo(f"defaults from {clean(str(configuration))}", err=True)
         click.echo(f"loading {clean(', '.join(paths or default_paths()))}", err=True)
 
 

@@ -29,7 +29,8 @@ class RunCommand:
     """A ``dpaudit run`` command.
 
     It has the paths of its suites, the expression of ``-k`` (``None`` selects all rows), the settings that
-    determine results, and the file ``json`` of the report, if the command names one.
+    determine results, and the file ``json`` of the report, if the command names one. It always has
+    ``--no-config``, so that it means the same in every folder.
     """
 
     paths: tuple[str, ...]
@@ -55,6 +56,7 @@ class RunCommand:
         words += [] if self.select is None else ["-k", self.select]
         words += ["--seed", str(self.seed), f"--{self.profile}"]
         words += [] if self.alpha == 0.05 else ["--alpha", repr(self.alpha)]
+        words += ["--no-config"]
         words += [] if self.require is None else ["--require", self.require]
         words += [] if self.json is None else ["--json", self.json]
         return quoted(words)
@@ -83,6 +85,8 @@ def read_command(text: str) -> RunCommand:
         name = rest.pop(0)
         if name.removeprefix("--") in PROFILES:
             found["profile"] = name.removeprefix("--")
+        elif name == "--no-config":
+            continue
         elif name in readers and rest:
             found["select" if name == "-k" else name.removeprefix("--")] = readers[name](rest.pop(0))
         else:
