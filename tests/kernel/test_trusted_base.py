@@ -74,12 +74,12 @@ def test_no_tier_looks_up() -> None:
 
 
 def test_the_tiers_stay_small() -> None:
-    """Lines of code: T0 at most 420 in one file, T1 at most 2,020, T2 at most 1,650 more; programs 400,
+    """Lines of code: T0 at most 420 in one file, T1 at most 2,020, T2 at most 1,700 more; programs 400,
     and what ties them to claims 250."""
     lines = trusted_lines()
     assert lines["T0"] <= 420
     assert lines["T1"] <= 2020
-    assert lines["T2"] <= 1650
+    assert lines["T2"] <= 1700
     assert program_lines() <= 400
     assert claim_lines() <= 250
 

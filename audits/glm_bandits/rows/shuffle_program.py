@@ -23,7 +23,7 @@ from dpaudit.core.evidence import Evidence
 from dpaudit.core.neighbours import Neighbours
 from dpaudit.core.suite import Group, Outcome, Run
 from dpaudit.core.views import SERVER
-from dpaudit.distributions import Binomial, Shifted
+from dpaudit.distributions import Binomial
 from dpaudit.distributions.base import Distribution
 from dpaudit.reference.algorithms.contextual.joint_glm_constants import GlmBudget
 from dpaudit.reference.algorithms.contextual.links import logistic
@@ -142,9 +142,9 @@ class Ones(Sampler):
     def aggregate(
         self, distributions: Sequence[Distribution], through: Any, *, site: str, to: To = SERVER
     ) -> Any:
-        whole = through.image_distribution(distributions)
-        if isinstance(whole, Shifted) and isinstance(whole.base, Binomial):
-            self.released.append((site, whole.offset, whole.base))
+        noise, value = through.image_distribution(distributions).noise_and_offset
+        if isinstance(noise, Binomial):
+            self.released.append((site, value, noise))
         return super().aggregate(distributions, through, site=site, to=to)
 
 
