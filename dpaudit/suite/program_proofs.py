@@ -35,7 +35,7 @@ from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import DpauditError, InvalidParameterError
 from dpaudit.core.evidence import Evidence, ProgramProof, Witness
 from dpaudit.core.exact import ExactLike, in_digits
-from dpaudit.core.kept import once, verdict_follows
+from dpaudit.core.kept import once, profile_of_run, verdict_follows
 from dpaudit.core.suite import Group, Outcome, Role, Run
 from dpaudit.kernel.claim_t0 import scope_in_words
 from dpaudit.kernel.program_claim import CHECKERS
@@ -209,15 +209,20 @@ def record_digest(
 ) -> str:
     """Return the digest of a proof's record of a program, or why there is none: the same in every process.
 
-    Of a numpy function it is the record of the first path.
+    In a quick run, or outside of one, it is the record of the first path of a numpy function.
     """
     try:
         tree: Any
         if not isinstance(shape, Shape):
-            if verdict_follows():
-                return _followed(program, claim, shape, files).start
-            return first_path(program, claim, data=shape, files=files)
-        if not isinstance(claim, PureDP):
+            if profile_of_run() in (None, "quick"):
+                if verdict_follows():
+                    return _followed(program, claim, shape, files).start
+                return first_path(program, claim, data=shape, files=files)
+            found = _followed(program, claim, shape, files)
+            if found.record is None:
+                return found.reason
+            tree = found.record
+        elif not isinstance(claim, PureDP):
             tree = written_tree(explore_releases(program, shape.data))
         elif shape.data.size == EVERY:
             tree = states_and_trees(program, shape.data)
