@@ -7,7 +7,7 @@ import pytest
 from dpaudit import audit_library
 from tests.blackbox.known_bugs import BUGS
 
-#: The entries that are not found by 40,000 runs. docs/audit_library.md says why.
+#: The entries that are not found reliably within ten seconds. docs/audit_library.md says why.
 MISSED = (
     "threshold without its own mass",
     "tree levels forgotten",
