@@ -37,7 +37,7 @@ def geometric(rng: Any, epsilon: float, size: Any = None) -> Any:
 
 
 def thresholded(factor: float) -> Any:
-    """Release counts at or above a threshold. Without ``factor`` 1, the mass at the threshold is omitted."""
+    """Release counts at or above 3, whose delta omits the mass at the threshold, or at or above 4."""
 
     def release(data: Any, rng: Any) -> dict[int, int]:
         counts = {int(k): int(np.sum(data == k)) + int(geometric(rng, 1)) for k in np.unique(data)}
@@ -222,13 +222,45 @@ def sparse(fresh: bool) -> Any:
     return release
 
 
+def suppressed(raw: bool) -> Any:
+    """Counts of three categories, without those below 2 before the noise, or after it."""
+
+    def release(data: Any, rng: Any) -> list[int]:
+        counts = np.bincount(data, minlength=3)
+        noisy = counts + geometric(rng, 1, 3)
+        return [int(x) if shown >= 2 else 0 for x, shown in zip(noisy, counts if raw else noisy, strict=True)]
+
+    return release
+
+
+def clipped_at(own: bool) -> Any:
+    """A sum that is clipped at a public bound, or at the largest record. The noise is scaled by the bound."""
+
+    def release(data: Any, rng: Any) -> float:
+        bound = float(np.max(data)) if own else 1.0
+        return float(np.clip(data, 0, bound).sum() + rng.laplace() * bound)
+
+    return release
+
+
+def without_nulls(counted: bool) -> Any:
+    """A sum in which nulls count as 0. Their number may be an output."""
+
+    def release(data: Any, rng: Any) -> list[float]:
+        known = [x for x in np.asarray(data, dtype=object).tolist() if x is not None and x == x]
+        noisy = float(np.sum(known) + rng.laplace())
+        return [noisy, float(len(known))] if counted else [noisy]
+
+    return release
+
+
 KEEP = math.e / (math.e + 2)
 
 #: The wrong function, its right twin, the claim and the data.
 BUGS: dict[str, tuple[Any, Any, Any, Any]] = {
     "threshold without its own mass": (
-        thresholded(-1),
         thresholded(0),
+        thresholded(1),
         ApproxDP(epsilon=1, delta="0.0365", adjacency="add-remove"),
         ANY_CODES,
     ),
@@ -369,5 +401,43 @@ BUGS: dict[str, tuple[Any, Any, Any, Any]] = {
         lambda data: [float(a + a) for a in data],
         Stability(1, 2, "symmetric"),
         ANY_SIZE,
+    ),
+    "noise scaled by the deviation of the data": (
+        lambda data, rng: float(np.mean(data) + rng.laplace() * np.std(data)),
+        lambda data, rng: float(np.mean(data) + rng.laplace() / len(data)),
+        ONE,
+        UNIT,
+    ),
+    "a small count is suppressed before the noise": (suppressed(True), suppressed(False), ADDED, ANY_CODES),
+    "the budget is spent twice": (
+        lambda data, rng: [float(np.sum(data) + rng.laplace()) for _ in range(2)],
+        lambda data, rng: [float(np.sum(data) + rng.laplace(0, 2)) for _ in range(2)],
+        ONE,
+        UNIT,
+    ),
+    "whole noise on numbers that are not whole": (
+        lambda data, rng: float(np.sum(data) + geometric(rng, 1)),
+        lambda data, rng: float(np.sum(data) + rng.laplace()),
+        ONE,
+        UNIT,
+    ),
+    "clipping at the largest record": (clipped_at(True), clipped_at(False), ONE, UNIT),
+    "a product of two columns with half its range": (
+        lambda data, rng: float(np.prod(data, axis=1).sum() + rng.laplace()),
+        lambda data, rng: float(np.prod(data, axis=1).sum() + rng.laplace(0, 2)),
+        ONE,
+        Records(Interval(-1, 1), width=2, size=4),
+    ),
+    "the number of nulls is shown": (
+        without_nulls(True),
+        without_nulls(False),
+        ONE,
+        Records(Interval(0, 1), container="list", size=3, admits=("null",)),
+    ),
+    "running sums with the change of one entry": (
+        lambda data: np.cumsum(data),
+        lambda data: np.asarray(data),
+        Stability(1, 1, "L1", input_metric="change-one"),
+        Records(Integers(0, 1), size=6),
     ),
 }
