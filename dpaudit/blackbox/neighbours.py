@@ -31,6 +31,7 @@ __all__ = [
     "pairs_of",
     "read_neighbours",
     "require_adjacent",
+    "require_no_nan",
     "require_null",
     "unequal",
     "values_of",
@@ -240,12 +241,7 @@ def read_neighbours(
     for index, (entry, pair) in enumerate(zip(entries, pairs, strict=True)):
         if isinstance(entry, Neighbours):
             continue  # its name states what changes
-        if _holds_nan(pair.left) or _holds_nan(pair.right):
-            raise InvalidParameterError(
-                f"inputs must not hold NaN, but pair {index} does. Remove or impute it, or pass "
-                "dpaudit.suite.Neighbours(what_changes, data, neighbour).",
-                code="E-INPUT-NAN",
-            )
+        require_no_nan(pair, index=index)
         if claim is not None:
             require_adjacent(pair, claim, index=index)
     if drawn:
@@ -373,6 +369,16 @@ def _records(data: Any) -> list[Any] | None:
         lengths = {len(part) for part in parts}
         return list(zip(*parts, strict=True)) if len(lengths) == 1 else None  # columns, such as (X, y)
     return list(data) if isinstance(data, list | tuple) else rows_of(data)
+
+
+def require_no_nan(pair: Neighbours, *, index: int) -> None:
+    """Raise ``InvalidParameterError`` if an input of a pair holds NaN."""
+    if _holds_nan(pair.left) or _holds_nan(pair.right):
+        raise InvalidParameterError(
+            f"inputs must not hold NaN, but pair {index} does. Remove or impute it, or pass "
+            "dpaudit.suite.Neighbours(what_changes, data, neighbour).",
+            code="E-INPUT-NAN",
+        )
 
 
 def _holds_nan(data: Any) -> bool:

@@ -268,7 +268,7 @@ def _neighbours(
         raise click.UsageError(
             "--null is required for --corners with --adjacency zero-out, and allowed only there."
         )
-    from dpaudit.blackbox.neighbours import as_pair, corners, require_adjacent
+    from dpaudit.blackbox.neighbours import as_pair, corners, require_adjacent, require_no_nan
 
     read = [tuple(_read("--pair", text) for text in pair) for pair in pairs]
     found = [as_pair(pair, index) for index, pair in enumerate(read)]
@@ -277,6 +277,7 @@ def _neighbours(
     if make is not None:
         found = [Neighbours(p.name, make(p.left), make(p.right)) for p in found]
     for index, pair in enumerate(found):
+        require_no_nan(pair, index=index)
         require_adjacent(pair, claim, index=index)
     return found
 
