@@ -56,6 +56,7 @@ def lower_bound(
     alpha: float,
     up_to_tested: bool = False,
     deadline: float | None = None,
+    end: float | None = None,
 ) -> Bound:
     """Return a lower bound on the quantity of ``family``.
 
@@ -73,12 +74,14 @@ def lower_bound(
         Leave out values above the tested one.
     deadline : float, optional
         After this time (``time.monotonic``), values above the tested one are not tested, so the bound is
-        smaller. The values up to it decide the verdict, and take far less time than the runs.
+        smaller. The values up to it decide the verdict, and mostly take far less time than the runs.
+    end : float, optional
+        After this time no value is tested.
     """
     values = family.values[: family.place + 1] if up_to_tested else family.values
     found: list[tuple[float, float]] = []
     for start, stop in _chunks(len(values), family.place + 1):
-        until = deadline if start > family.place else None
+        until = deadline if start > family.place else end
         coarse = _coarse(replay, family, values, slice(start, stop), alpha, until)
         for place, after in enumerate(coarse, start):
             if math.isfinite(after):

@@ -79,6 +79,8 @@ AS_RUN = Model.AS_RUN
 MOST_ROUNDED = 2.0**-10
 #: The check tests whether the mechanism changes its input during this many runs per pair.
 EARLY = 64
+#: Factor between the numbers of runs at which the bound of a rejected claim is computed.
+MORE = 1.1
 #: Below this significance level, 1 - alpha is hardly distinguishable from 1 as a float.
 LEAST_ALPHA = 1e-12
 
@@ -346,7 +348,9 @@ class _Found:
         self, search: Search, family: Family, notes: list[str], *, alpha: float, clock: Clock
     ) -> None:
         self.search, self.notes = search, notes
-        self.bound: Bound = lower_bound(search.replay, family, alpha=alpha, deadline=clock.deadline)
+        self.bound: Bound = lower_bound(
+            search.replay, family, alpha=alpha, deadline=clock.deadline, end=clock.bound_end
+        )
         #: The pair with the most evidence for the bound, or against the claim if there is no bound.
         self.leader = (
             search.replay.richest(family.points([self.bound.value])) if self.bound.value else search.best
@@ -423,21 +427,24 @@ class _Plan:
 
     def _play(self, search: Search) -> None:
         before = None if isinstance(self._target.mechanism, OnCopies) else state_of(self._pairs)
-        tested = self._family.values[self._family.place]
+        tested, again = self._family.values[self._family.place], 0.0
         while search.step(self._max_samples - search.samples):
             early = search.samples < EARLY * len(self._pairs)
             if before is not None and early and state_of(self._pairs) != before:
                 raise InputChangedError("the mechanism changed its input", code="E-INPUT-CHANGED")
             # Once the claim is rejected, the bound still requires that every smaller grid value is rejected
-            # too. That has nearly always happened before.
+            # too. That has mostly happened before. Otherwise, ask again after some more runs.
             rejected = search.log_wealth >= math.log(1 / self._alpha)
-            if self._stop_early and rejected and self._bound_up_to_tested(search) >= tested:
-                return
+            if self._stop_early and rejected and search.samples >= again:
+                if self._bound_up_to_tested(search) >= tested:
+                    return
+                again = MORE * search.samples
             if self._clock.over or (rejected and self._clock.runs_over):
                 raise OutOfTimeError("the time limit of this check was reached", code="E-CHECK-TIMEOUT")
 
     def _bound_up_to_tested(self, search: Search) -> float:
-        return lower_bound(search.replay, self._family, alpha=self._alpha, up_to_tested=True).value
+        end = self._clock.deadline
+        return lower_bound(search.replay, self._family, alpha=self._alpha, up_to_tested=True, end=end).value
 
 
 def _check_options(

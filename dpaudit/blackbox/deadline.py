@@ -22,6 +22,8 @@ PATIENCE = 2.0
 INTERVAL = 0.5
 #: Share of the time limit after which a refuted claim gets no more runs.
 RUNS_SHARE = 0.75
+#: Share of the time limit that the bound may take beyond the limit.
+BOUND_SHARE = 0.5
 
 T = TypeVar("T")
 
@@ -58,6 +60,8 @@ class Clock:
         self.deadline = None if seconds is None else self._start + seconds
         #: When runs that only raise a bound above the claim end. Computing the bound takes time as well.
         self.runs_end = None if seconds is None else self._start + RUNS_SHARE * seconds
+        #: When the bound ends, if its values up to the claim alone take longer than the limit.
+        self.bound_end = None if seconds is None else self._start + (1 + BOUND_SHARE) * seconds
         self._goal, self._alpha = goal, alpha
         self._stream = sys.stderr if stream is None else stream
         self._shown = self._start + PATIENCE - INTERVAL
