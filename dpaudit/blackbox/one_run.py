@@ -19,6 +19,7 @@ refuted at alpha if a point is refuted at alpha divided by their number.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -56,8 +57,8 @@ def one_run(
     guesses : array, shape (m,)
         For each canary 1 (included), -1 (not included) or 0 (no guess).
     claim : PrivacyClaim
-        PureDP, ApproxDP, GaussianDP, ZeroConcentratedDP, RenyiDP or Profile, in the public view, for
-        neighbours that differ in whether one record is included.
+        PureDP, ApproxDP, GaussianDP, ZeroConcentratedDP, RenyiDP or Profile, in the public view, and the
+        inputs with and without a canary must be neighbours by its adjacency.
     included : array of bool, shape (m,)
         The coins: whether each canary was included.
     alpha : float, default 0.05
@@ -186,14 +187,28 @@ def _bound(family: Family, *, canaries: int, made: int, correct: int, alpha: flo
 
 
 def _read(guesses: ArrayLike, included: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    guessed, coins = np.asarray(guesses), np.asarray(included)
-    if guessed.ndim != 1 or not len(guessed) or not np.all(np.isin(guessed, (-1, 0, 1))):
+    guessed, coins = _array(guesses), _array(included)
+    if guessed.ndim != 1 or not len(guessed) or guessed.dtype.kind not in "iuf" or not _are_guesses(guessed):
         raise InvalidParameterError(
-            f"guesses must be a non-empty vector of -1, 0 and 1, got {guesses!r}.", code="E-GUESSES-RANGE"
+            f"guesses must be a non-empty vector of -1, 0 and 1, got {guesses!r:.100}.",
+            code="E-GUESSES-RANGE",
         )
     if coins.shape != guessed.shape or coins.dtype != bool:
         raise InvalidParameterError(
-            f"included must hold True or False for each of the {len(guessed)} guesses, got {included!r}.",
+            f"included must hold True or False for each of the {len(guessed)} guesses, "
+            f"got {included!r:.100}.",
             code="E-INCLUDED-BOOLEAN",
         )
     return guessed.astype(np.int64), coins
+
+
+def _array(values: ArrayLike) -> NDArray[Any]:
+    """Return values as an array, which is empty if they have no common shape."""
+    try:
+        return np.asarray(values)
+    except ValueError:
+        return np.zeros(0)
+
+
+def _are_guesses(guessed: NDArray[Any]) -> bool:
+    return bool(np.all(np.isin(guessed, (-1, 0, 1))))

@@ -124,10 +124,14 @@ def scores(
 
 def _read(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """Return the scores as floats. They must be finite, and within the range of plain numbers."""
-    read = np.asarray(values, dtype=float)
+    try:
+        read = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):  # text, or lists of unequal lengths
+        read = np.zeros(0)
     if read.ndim != 1 or not len(read) or not np.all(np.isfinite(read) & (read > LABEL_BASE)):
         raise InvalidParameterError(
-            f"{name} must be a non-empty vector of finite numbers, got {values!r}.", code="E-SCORES-FINITE"
+            f"{name} must be a non-empty vector of finite numbers above -2^900, got {values!r:.100}.",
+            code="E-SCORES-FINITE",
         )
     return read
 

@@ -119,6 +119,9 @@ def test_what_is_no_guess_is_refused() -> None:
     for guesses, included, code in (
         ([], [], "E-GUESSES-RANGE"),
         ([2], [True], "E-GUESSES-RANGE"),
+        ([True], [True], "E-GUESSES-RANGE"),
+        ([[1], [1, 1]], [True, True], "E-GUESSES-RANGE"),
+        ([1], [[True], [True, True]], "E-INCLUDED-BOOLEAN"),
         ([[1]], [[True]], "E-GUESSES-RANGE"),
         ([1, 1], [True], "E-INCLUDED-BOOLEAN"),
         ([1, 1], [1, -1], "E-INCLUDED-BOOLEAN"),

@@ -76,9 +76,9 @@ def test_few_scores_are_not_an_audit() -> None:
 
 
 def test_what_is_no_score_is_refused() -> None:
-    """NaN, infinities, matrices and empty lists; claims and levels as in a check."""
+    """NaN, infinities, matrices, empty lists, texts and ragged lists; claims and levels as in a check."""
     claim = ApproxDP(epsilon=1, delta="1e-5")
-    for bad in ([], [np.nan], [np.inf], [[1.0]]):
+    for bad in ([], [np.nan], [np.inf], [[1.0]], ["a"], [[1.0], [1.0, 2.0]], [-1e300]):
         for pair in ((bad, [1.0]), ([1.0], bad)):
             with raises(InvalidParameterError, code="E-SCORES-FINITE"):
                 scores(*pair, claim)
