@@ -61,14 +61,10 @@ NOT_PROVED: dict[tuple[str, str], str] = {
         "not followed: a private condition is combined with a released or noisy value"
     ),
     ("libraries/ibm_permute_and_flip", "N"): (
-        "not followed: rng.permutation is not supported (use one of laplace, normal, gumbel, exponential, "
-        "standard_normal, standard_cauchy, standard_t, random, uniform, integers, choice, geometric, "
-        "logseries, negative_binomial, binomial, poisson)"
+        "not followed: rng.permutation is only supported for the number of records under replace-one"
     ),
     ("libraries/ibm_permute_and_flip", "every N"): (
-        "not followed: rng.permutation is not supported (use one of laplace, normal, gumbel, exponential, "
-        "standard_normal, standard_cauchy, standard_t, random, uniform, integers, choice, geometric, "
-        "logseries, negative_binomial, binomial, poisson)"
+        "not followed: rng.permutation is only supported for the number of records under replace-one"
     ),
     ("idioms/counts_in_a_list", "N"): (
         "not followed: with a private number of records, a loop may only add to totals, as in "

@@ -13,7 +13,7 @@ import numpy as np
 from dpaudit.core.errors import MechanismError
 from dpaudit.core.tables import rows_of
 
-__all__ = ["NO_DISTANCE", "Distance", "distance"]
+__all__ = ["NO_DISTANCE", "Distance", "distance", "size"]
 
 #: A distance as an exact number, or infinite. In the metric L2 it is the square.
 Distance = Fraction | float
@@ -24,6 +24,8 @@ NO_DISTANCE = math.inf
 def distance(metric: str, left: Any, right: Any) -> Distance:
     """Return the distance of two values, in the metric L2 its square.
 
+    A key that one of two dicts of numbers lacks counts as 0 there.
+
     Raises
     ------
     MechanismError
@@ -33,11 +35,19 @@ def distance(metric: str, left: Any, right: Any) -> Distance:
         return Fraction(int(_key(left) != _key(right)))
     if metric in _RECORDS:
         return _RECORDS[metric](_records(left), _records(right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        keys = sorted({*left, *right}, key=repr)
+        left, right = ([side.get(key, 0) for key in keys] for side in (left, right))
     one, two = _numbers(left), _numbers(right)
     if len(one) != len(two):
         return NO_DISTANCE
     apart = [_apart(a, b) for a, b in zip(one, two, strict=True)]
     return _NORMS[metric](apart)
+
+
+def size(value: Any) -> Fraction:
+    """Return the sum of the absolute values of all finite numbers in an output."""
+    return sum((abs(Fraction(x)) for x in _numbers(value) if math.isfinite(x)), Fraction(0))
 
 
 def _apart(a: float | int, b: float | int) -> Distance:
@@ -49,9 +59,7 @@ def _apart(a: float | int, b: float | int) -> Distance:
 
 
 def _numbers(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        value = [value[key] for key in sorted(value, key=repr)]
-    array = np.asarray(value)
+    array = np.asarray([*value.values()] if isinstance(value, dict) else value)
     if array.dtype.kind not in "biuf":
         raise MechanismError(
             f"an output must be a number or an array of numbers for this metric, got {type(value).__name__}.",
@@ -73,12 +81,13 @@ def _records(value: Any) -> list[Any]:
 
 
 def _key(value: Any) -> str:
-    """Return a text that is the same for equal values. NaN equals NaN, and -0.0 equals 0.0."""
+    """Return a text that is the same for equal values. NaN equals NaN, and 1 equals 1.0 and True."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_key, value))}]"
-    return repr(value + 0.0 if isinstance(value, float) else value)
+    number = isinstance(value, int | float) and math.isfinite(value)
+    return repr(Fraction(value) if number else value)
 
 
 def _symmetric(left: list[Any], right: list[Any]) -> Distance:

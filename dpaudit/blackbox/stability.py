@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.blackbox.distances import Distance, distance
+from dpaudit.blackbox.distances import Distance, distance, size
 from dpaudit.blackbox.neighbours import PairsOfInputs, read_neighbours
 from dpaudit.blackbox.result import CheckResult
 from dpaudit.blackbox.runs import CallTooLongError, limit_calls
@@ -134,7 +134,7 @@ class _Runs:
             apart = distance(self.claim.metric, self._call(data, 0), self._call(data, 1))
         except MechanismError:
             raise
-        except Exception:  # an input on which it raises is noted with its pair
+        except (Exception, SystemExit):  # an input on which it raises is noted with its pair
             return
         if apart != 0:
             raise MechanismError(
@@ -156,7 +156,7 @@ class _Runs:
                 outputs.append(self._call(side, 0))
             except CallTooLongError:
                 raise
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 raised.append(f"{type(error).__name__}: {error}")
         if raised:
             self.notes.append(f"the function raised on {len(raised)} of 2 inputs ({pair.name}): {raised[0]}")
@@ -198,8 +198,7 @@ def _above(metric: str, apart: Distance, limit: Any, outputs: Sequence[Any] = ()
         return True
     most = exact(limit)
     if metric in ("absolute", "L1", "L2", "LInf") and outputs:
-        sizes = [abs(Fraction(x)) for x in np.ravel(np.asarray(outputs[0], dtype=float)).tolist()]
-        most += ROUNDING * (most + sum(sizes, Fraction(0)))
+        most += ROUNDING * (most + size(outputs[0]))
     return bool(apart > (most**2 if metric == "L2" else most))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,10 @@ def test_rounding_of_floats_is_no_violation() -> None:
     assert check_stability(lambda data: float(np.sum(data)), claim, data=data).verdict == "inconclusive"
 
 
+def always(output: Any) -> Any:
+    return lambda data: output
+
+
 def test_what_is_not_evidence_is_an_error() -> None:
     """Random functions, functions that always raise, metrics without pairs, outputs without a distance."""
     claim = Stability(1, 1, "absolute")
@@ -105,6 +110,10 @@ def test_what_is_not_evidence_is_an_error() -> None:
         check_stability(random, claim, data=NUMBERS)
     with raises(MechanismError, code="E-STABILITY-NO-PAIR"):
         check_stability(lambda data: data.missing, claim, data=NUMBERS)
+    with raises(MechanismError, code="E-STABILITY-NO-PAIR"):
+        check_stability(lambda data: sys.exit(0), claim, data=NUMBERS)
+    for constant in ({"a": 1.0}, math.nan, math.inf):
+        assert check_stability(always(constant), claim, data=NUMBERS).evidence.lower == 0
     with raises(InvalidParameterError, code="E-STABILITY-DATA"):
         check_stability(len, Stability(1, 1, "absolute", input_metric="L1"), data=NUMBERS)
     with raises(MechanismError, code="E-STABILITY-OUTPUT"):
@@ -134,6 +143,8 @@ def test_claims_are_checked_and_travel_as_json() -> None:
         ("change-one", [1], [1, 2], math.inf),
         ("hamming", [1, 2], [2, 1], 2),
         ("L1", {"a": 1, "b": 2}, {"a": 2, "b": 0}, 3),
+        ("L1", {"a": 3, "b": 1}, {"a": 4}, 2),
+        ("symmetric", [1, True], [1.0, 1], 0),
         ("L2", [3, 0], [0, 4], 25),
         ("LInf", [1, 5], [2, 2], 3),
         ("absolute", 1.0, math.nan, math.inf),

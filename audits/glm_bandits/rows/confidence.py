@@ -584,7 +584,7 @@ def closed_distance(share: Fraction) -> Sides:
     return (rest + (rest**2 + 4 * ball(share) ** 2).sqrt()) / 2, arb(1)
 
 
-for _lemma, _share, _other in (
+for _mended, _fails, _within in (
     ("K.1", 8, "‖θ_o - θ*‖ in H*_o is at most 2(1 + RS) G, ν_1 = 0"),
     ("K.2", 16, "‖g_o(θ̃_o) - g_o(θ*)‖ in (H*_o)⁻¹ is at most G"),
     ("L.4", 8, "‖θ_τ - θ*‖ in both designs is at most 4 G, ν_2 = 0"),
@@ -592,9 +592,9 @@ for _lemma, _share, _other in (
 ):
 
     @evidence(
-        rows, f"SAR-{_lemma}/repaired", f"repair of Lemma {_lemma}", claim=_joint_level(_share),
-        over=over(dim=(1, 3), norm="10"), role="repaired", repairs=f"SAR-{_lemma}",
-        lemma=_lemma, case=_other,
+        rows, f"SAR-{_mended}/repaired", f"repair of Lemma {_mended}", claim=_joint_level(_fails),
+        over=over(dim=(1, 3), norm="10"), role="repaired", repairs=f"SAR-{_mended}",
+        lemma=_mended, case=_within,
     )  # fmt: skip
     def closed_range(run: Run, dim: int, norm: Fraction, lemma: str) -> Measured:
         """With G of SAR-K.2/closed, at R = 1, S = 10, {case}
