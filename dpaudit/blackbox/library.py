@@ -21,6 +21,7 @@ from dpaudit.blackbox.neighbours import PairsOfInputs
 from dpaudit.core.claims import Adjacency, PrivacyClaim, Stability
 from dpaudit.core.data import Records, Table
 from dpaudit.core.errors import InvalidParameterError
+from dpaudit.core.unusual import OUTSIDE as KINDS
 
 __all__ = ["Finding", "LibraryAudit", "audit_library"]
 
@@ -32,7 +33,7 @@ SHARE = 2.0
 #: Runs of a check of a what-if.
 WHAT_IF_RUNS = 8_000
 #: Checks of one mechanism at most: the claim, one other adjacency, and each kind of values outside.
-CHECKS = 7
+CHECKS = 2 + len(KINDS)
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,9 @@ class LibraryAudit:
 
     @property
     def exit_code(self) -> int:
-        """Return 1 for a violation, 3 if no mechanism was checked, and 0 otherwise."""
-        return 1 if self.violations else 0 if self.covered else 3
+        """Return 1 for a violation, 3 if a mechanism was not checked at all, and 0 otherwise."""
+        unchecked = {name for name, _ in self.not_covered} - {name for name, _ in self.covered}
+        return 1 if self.violations else 3 if unchecked else 0
 
     def __str__(self) -> str:
         lines = [str(item) for item in self.findings] or ["nothing was refuted"]
@@ -178,7 +180,7 @@ def audit_library(
         try:
             findings += audit.findings()
         except KeyboardInterrupt:
-            missing.append((name, "interrupted"))
+            missing += [(other, "interrupted") for other in [*objects][place:]]
             break
         except BaseException as error:  # a mechanism of another library may raise anything
             missing.append((name, f"{type(error).__name__}: {error}"))

@@ -26,8 +26,8 @@ __all__ = ["audit_library_command"]
 def audit_library_command(listing: str, seconds: float, max_samples: int, alpha: float, seed: int) -> None:
     """Audit the mechanisms in the dict NAME of MODULE: {"name": (function, claim, data), ...}.
 
-    Exit code 0: nothing was refuted for declared data. 1: a violation. 2: usage error. 3: no mechanism could
-    be checked.
+    Exit code 0: nothing was refuted for declared data. 1: a violation. 2: usage error. 3: a mechanism
+    could not be checked at all.
     """
     from dpaudit.blackbox.library import audit_library
 

@@ -84,9 +84,18 @@ def test_private_under_one_adjacency_only_is_a_what_if() -> None:
     assert "other adjacency" in {item.severity for item in audit.findings}
 
 
+def interrupting(data: Any, rng: np.random.Generator) -> float:
+    raise KeyboardInterrupt
+
+
 def test_nothing_audited_is_no_success() -> None:
-    """Exit code 3 if no mechanism could be checked; the time limit is said."""
+    """Exit code 3 if a mechanism could not be checked; the time limit is said."""
     assert audit_library({"broken": (broken, ONE, DATA)}).exit_code == 3
+    both = {"broken": (broken, ONE, DATA), "sum": (lambda data: len(data), Stability(1, 1, "absolute"), DATA)}
+    assert audit_library(both).exit_code == 3
+    stopped = audit_library({"first": (interrupting, ONE, DATA), "second": (right, ONE, DATA)})
+    assert [name for name, _ in stopped.not_covered] == ["first", "second"]
+    assert stopped.exit_code == 3
     late = audit_library({"right": (right, ONE, DATA)}, seconds=1e-9)
     assert late.exit_code == 3
     assert "time limit" in late.not_covered[0][1]
